@@ -1,0 +1,79 @@
+"""The label space: class index <-> wnid <-> name, and the group of every class."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from imagenet_errors.problems import InputError
+from imagenet_errors.shipped import shipped
+
+GROUPS = ("all", "organism", "artifact", "other")
+"""Groups of classes that figures are given for; every class is in ``all`` and in one of the others."""
+
+
+@dataclass(frozen=True, eq=False)
+class LabelSpace:
+    """The C classes a model chooses from, in index order (ImageNet-1k: wnids ascending).
+
+    ``names`` are unique and short, for people; ``descriptions`` are WordNet's whole lemma lists
+    (``"tench, Tinca tinca"``), as timm and the original class list write them, and may repeat.
+    """
+
+    wnids: tuple[str, ...]
+    names: tuple[str, ...]
+    descriptions: tuple[str, ...]
+    groups: tuple[str, ...]
+
+    def __len__(self) -> int:
+        """Return the number of classes C."""
+        return len(self.wnids)
+
+    @cached_property
+    def index_of_wnid(self) -> dict[str, int]:
+        """The class index of every wnid."""
+        return {wnid: index for index, wnid in enumerate(self.wnids)}
+
+    def in_group(self, group: str) -> NDArray[np.bool_]:
+        """Return bool [C]: which classes are in the group; ``all`` holds every class."""
+        return np.array([group in ("all", own) for own in self.groups], dtype=np.bool_)
+
+    def find(self, written: str, *, where: Path | str) -> int:
+        """Return the index of a class written as ``"5 electric ray"`` or ``"n01496331 electric ray"``.
+
+        The number alone is refused: the name is what a reader checks, and what catches a slip.
+
+        Raises
+        ------
+        InputError
+            No name is given, there is no such class, or the name is another class's.
+        """
+        key, _, name = written.strip().partition(" ")
+        index = self.index_of_wnid.get(key, int(key) if key.isdecimal() else -1)
+        if not 0 <= index < len(self):
+            raise InputError(where, f"no class {key!r}", fix='Write a class as "5 electric ray".')
+        if name.strip() != self.names[index]:
+            raise InputError(
+                where,
+                f"class {key} is {self.names[index]!r}, not {name.strip()!r}",
+                fix=f'Write "{key} {self.names[index]}".',
+            )
+        return index
+
+
+@lru_cache(maxsize=1)
+def imagenet_1k() -> LabelSpace:
+    """Load the 1000 classes of ILSVRC 2012 from ``data/imagenet1k_classes.csv``."""
+    with shipped("data", "imagenet1k_classes.csv").open(encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    return LabelSpace(
+        wnids=tuple(row["wnid"] for row in rows),
+        names=tuple(row["name"] for row in rows),
+        descriptions=tuple(row["description"] for row in rows),
+        groups=tuple(row["group"] for row in rows),
+    )
