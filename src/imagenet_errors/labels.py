@@ -65,6 +65,48 @@ class LabelSpace:
             )
         return index
 
+    def look_up(self, written: str, *, where: Path | str) -> int:
+        """Return the index of the class that a person means by an index, a wnid, or a name of it.
+
+        Case is ignored where no class is written just so; a name that several classes have is refused.
+
+        Raises
+        ------
+        InputError
+            No class is called so, or several are.
+        """
+        key = written.strip()
+        if key.isdecimal() and int(key) < len(self):
+            return int(key)
+        if key in self.names:
+            return self.names.index(key)
+        exact, folded = self._meanings
+        found = exact.get(key) or folded.get(key.casefold().replace("_", " ")) or ()
+        if len(found) == 1:
+            return found[0]
+        if found:
+            either = " or ".join(f"{index} ({self.names[index]})" for index in found)
+            raise InputError(where, f"{written!r} names {len(found)} classes", fix=f"Write {either}.")
+        import difflib
+
+        close = difflib.get_close_matches(key.casefold(), folded, n=3)
+        fix = f"Did you mean {' or '.join(close)}?" if close else f"Write an index 0..{len(self) - 1} or a wnid."
+        raise InputError(where, f"no class {written!r}", fix=fix)
+
+    @cached_property
+    def _meanings(self) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
+        """What wnids, names and single lemmas mean, as written and with case folded."""
+        exact: dict[str, list[int]] = {}
+        for index, (wnid, name, description) in enumerate(
+            zip(self.wnids, self.names, self.descriptions, strict=True)
+        ):
+            for key in dict.fromkeys((wnid, name, description, *description.split(", "))):
+                exact.setdefault(key, []).append(index)
+        folded: dict[str, list[int]] = {}
+        for key, classes in exact.items():
+            folded[key.casefold()] = sorted({*folded.get(key.casefold(), []), *classes})
+        return exact, folded
+
 
 @lru_cache(maxsize=1)
 def imagenet_1k() -> LabelSpace:

@@ -1,0 +1,47 @@
+# make demo: set up, evaluate the shipped real predictions, say where the result is.
+# make test: set up, run all tests. Both work in a fresh clone; PYTHON chooses the interpreter.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin
+
+.PHONY: help demo test check fix bench tables clean
+
+help:
+	@echo "make demo   evaluate the shipped predictions of three real models into runs/demo"
+	@echo "make test   run all tests"
+	@echo "make check  formatting, lint, types"
+	@echo "make fix    format and mend what can be mended"
+	@echo "make bench  measure speed and memory into reports/"
+
+demo: $(VENV)/core.done
+	$(RUN)/imagenet-errors evaluate --demo --out runs/demo
+	@echo "Look into one verdict: $(RUN)/imagenet-errors why runs/demo ILSVRC2012_val_00038461.JPEG"
+
+test: $(VENV)/dev.done
+	$(RUN)/python -m pytest -n 2
+
+check: $(VENV)/dev.done
+	$(RUN)/ruff format --check .
+	$(RUN)/ruff check .
+	$(RUN)/mypy
+
+fix: $(VENV)/dev.done
+	$(RUN)/ruff format .
+	$(RUN)/ruff check --fix .
+
+bench: $(VENV)/dev.done
+	$(RUN)/python scripts/bench_evaluate.py --out reports/bench_evaluate.md
+
+clean:
+	rm -rf $(VENV) runs dist
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/core.done: pyproject.toml | $(VENV)/bin/python
+	$(RUN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/dev.done: pyproject.toml | $(VENV)/bin/python
+	$(RUN)/python -m pip install --quiet --editable ".[dev]"
+	@touch $@ $(VENV)/core.done

@@ -1,0 +1,308 @@
+"""Evaluate predictions: read every file, judge each distinct case once, measure each model, write the run.
+
+However many models there are, one table of distinct cases is classified; each model's verdicts are a lookup in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from imagenet_errors.chain import Chain, build_chain, judge
+from imagenet_errors.inputs import Sources, load_annotations, load_evidence
+from imagenet_errors.labels import LabelSpace, imagenet_1k
+from imagenet_errors.measure import Measures, group_membership, measure
+from imagenet_errors.problems import InputError, counted
+from imagenet_errors.readers.predictions import ReadRules, model_name, prediction_files, read_predictions
+from imagenet_errors.run_directory import (
+    FAILURES,
+    ModelResult,
+    RunWriter,
+    accuracy_table,
+    check_out,
+    distribution_table,
+    error_type_column,
+    summary_table,
+    writing_run,
+)
+from imagenet_errors.tables import Annotations, Cases, Intake, Predictions, Verdicts, case_codes, cases_of
+
+Progress = Callable[[str, Iterable[Any], int], Iterator[Any]]
+"""Wraps a loop to show how far it is: (what is done, the things, how many)."""
+
+_N_THREADS = 2
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A predictions file that could not be used, and why."""
+
+    model: str
+    path: Path
+    reason: str
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What came of a run: one result a model, what failed, and what the figures rest on."""
+
+    results: tuple[ModelResult, ...]
+    failures: tuple[Failure, ...]
+    intakes: dict[str, Intake]
+    chain: Chain
+    n_cases: int
+    n_annotated: int
+    n_evaluated: int
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to evaluate, by what, and where to put it."""
+
+    predictions: tuple[Path, ...]
+    sources: Sources
+    out: Path
+    rules: ReadRules = field(default_factory=ReadRules)
+    command: tuple[str, ...] = ()
+
+
+def _silent(_what: str, things: Iterable[T], _count: int) -> Iterator[T]:
+    return iter(things)
+
+
+def evaluate(request: Request, *, progress: Progress = _silent) -> Evaluation:
+    """Evaluate every predictions file and write the run directory.
+
+    A file that cannot be used is listed in ``failures.parquet`` and the rest is done.
+
+    Raises
+    ------
+    InputError
+        The annotations or evidence cannot be used, or no predictions file can; nothing is written then.
+    """
+    labels = imagenet_1k()
+    request.sources.check_files()
+    check_out(request.out)
+    files = prediction_files(request.predictions)
+    annotations = load_annotations(request.sources.annotations, labels)
+    evidence = load_evidence(request.sources, annotations, labels)
+    chain = build_chain(evidence, request.sources.stage_order)
+    read, failures = _read_all(files, annotations, labels, rules=request.rules, progress=progress)
+    evaluated = [_only_evaluated(predictions, annotations) for predictions in read]
+    cases = distinct_errors(annotations, evaluated)
+    verdicts = judge(cases, chain, pa.array(labels.names, type=pa.string()))
+    with writing_run(request.out) as writer:
+        results = _write_models(
+            writer, read, evaluated, _Judged(annotations, labels, cases, verdicts), progress=progress
+        )
+        evaluation = Evaluation(
+            results=tuple(results),
+            failures=tuple(failures),
+            intakes={predictions.model: predictions.intake for predictions in read},
+            chain=chain,
+            n_cases=len(cases),
+            n_annotated=len(annotations),
+            n_evaluated=int(annotations.evaluated.sum()),
+        )
+        _write_tables(writer, evaluation)
+        writer.json("run.json", _manifest(request, evaluation, files))
+    return evaluation
+
+
+def _read_all(
+    files: Sequence[Path],
+    annotations: Annotations,
+    labels: LabelSpace,
+    *,
+    rules: ReadRules,
+    progress: Progress,
+) -> tuple[list[Predictions], list[Failure]]:
+    def attempt(path: Path) -> Predictions | Failure:
+        try:
+            return read_predictions(path, annotations, labels, rules=rules)
+        except InputError as error:
+            return Failure(model_name(path), path, str(error))
+
+    with ThreadPoolExecutor(_N_THREADS) as pool:
+        answers = list(progress("Reading predictions", pool.map(attempt, files), len(files)))
+    failures = [answer for answer in answers if isinstance(answer, Failure)]
+    if len(failures) == len(files):
+        raise _all_failed(failures)
+    return [answer for answer in answers if isinstance(answer, Predictions)], failures
+
+
+def _all_failed(failures: Sequence[Failure]) -> InputError:
+    if len(failures) == 1:
+        where, _, what = failures[0].reason.partition(": ")
+        return InputError(where, what)
+    reasons = "\n".join(f"  {failure.reason}" for failure in failures)
+    return InputError("PREDICTIONS", f"none of the {counted(len(failures), 'file')} can be used:\n{reasons}")
+
+
+def _only_evaluated(predictions: Predictions, annotations: Annotations) -> Predictions:
+    """Drop the excluded images: problematic ones and those without an accepted label."""
+    counts = np.flatnonzero(annotations.evaluated[predictions.rows])
+    confidence = predictions.confidence
+    return Predictions(
+        predictions.model,
+        predictions.rows[counts],
+        predictions.top1[counts],
+        None if confidence is None else confidence[counts],
+        predictions.intake,
+    )
+
+
+def distinct_errors(annotations: Annotations, evaluated: Iterable[Predictions]) -> Cases:
+    """Return every (image, wrong prediction) that any of the models made, once, ordered by image, then class."""
+    n_classes = 1 + max((int(predictions.top1.max(initial=0)) for predictions in evaluated), default=0)
+    made = np.zeros((len(annotations), n_classes), dtype=np.bool_)
+    for predictions in evaluated:
+        wrong = predictions.top1 != annotations.label[predictions.rows]
+        made[predictions.rows[wrong], predictions.top1[wrong]] = True
+    rows, prediction = np.nonzero(made)
+    return cases_of(annotations, rows, prediction.astype(np.int16))
+
+
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """All cases with their verdicts, and the lookup from one model's predictions into them."""
+
+    annotations: Annotations
+    labels: LabelSpace
+    cases: Cases
+    verdicts: Verdicts
+
+    @cached_property
+    def membership(self) -> NDArray[np.bool_]:
+        """bool [G, n]: the groups of every annotated image."""
+        return group_membership(self.annotations.accepted, self.labels)
+
+    def look_up(self, predictions: Predictions) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
+        """Return each prediction's error type int8 [m] and its case int64 [m], -1 where it is correct."""
+        wrong = np.flatnonzero(predictions.top1 != self.annotations.label[predictions.rows])
+        case = np.full(len(predictions.rows), -1, dtype=np.int64)
+        codes = case_codes(predictions.rows[wrong], predictions.top1[wrong])
+        case[wrong] = np.searchsorted(self.cases.codes, codes)
+        error_type = np.zeros(len(case), dtype=np.int8)
+        error_type[wrong] = self.verdicts.error_type[case[wrong]]
+        return error_type, case
+
+    def columns(
+        self, predictions: Predictions, error_type: NDArray[np.int8], case: NDArray[np.int64]
+    ) -> list[pa.Array]:
+        """Return the columns of ``run_directory.VERDICTS``."""
+        rows, n_rows = predictions.rows, len(predictions.rows)
+        confidence = predictions.confidence
+        return [
+            self.annotations.file_names.take(pa.array(rows)),
+            pa.array(self.annotations.label[rows]),
+            pa.array(predictions.top1),
+            pa.nulls(n_rows, pa.float32()) if confidence is None else pa.array(confidence, from_pandas=True),
+            self.annotations.accepted.take(rows).to_arrow(),
+            error_type_column(error_type),
+            self.verdicts.explanation.take(pa.array(case, mask=case < 0)),
+        ]
+
+    def measure(self, predictions: Predictions, error_type: NDArray[np.int8]) -> Measures:
+        """Return one model's figures."""
+        membership = self.membership[:, predictions.rows]
+        return measure(error_type, self.annotations.label[predictions.rows], membership)
+
+
+def _write_models(
+    writer: RunWriter,
+    read: Sequence[Predictions],
+    evaluated: Sequence[Predictions],
+    judged: _Judged,
+    *,
+    progress: Progress,
+) -> list[ModelResult]:
+    def finish(pair: tuple[Predictions, Predictions]) -> ModelResult:
+        whole, counting = pair
+        error_type, case = judged.look_up(counting)
+        writer.verdicts(counting.model, judged.columns(counting, error_type, case))
+        lacking = judged.verdicts.lacking.get("fine_grained_oov")
+        return ModelResult(
+            model=counting.model,
+            n_images=len(whole.rows),
+            n_without_oov_evidence=0 if lacking is None else int(lacking[case[case >= 0]].sum()),
+            measures=judged.measure(counting, error_type),
+        )
+
+    with ThreadPoolExecutor(_N_THREADS) as pool:
+        done = pool.map(finish, zip(read, evaluated, strict=True))
+        return list(progress("Writing verdicts", done, len(read)))
+
+
+def _write_tables(writer: RunWriter, evaluation: Evaluation) -> None:
+    writer.table("distribution.parquet", distribution_table(evaluation.results))
+    writer.table("summary.parquet", summary_table(evaluation.results))
+    writer.table("accuracy.parquet", accuracy_table(evaluation.results))
+    if evaluation.failures:
+        rows = [
+            {"model": failure.model, "file": str(failure.path), "reason": failure.reason}
+            for failure in evaluation.failures
+        ]
+        writer.table("failures.parquet", pa.Table.from_pylist(rows, schema=FAILURES))
+
+
+def _manifest(request: Request, evaluation: Evaluation, files: Sequence[Path]) -> dict[str, Any]:
+    """Return what run.json says: enough to make the run again, and to see what was skipped and why."""
+    from datetime import UTC, datetime
+
+    from imagenet_errors import __version__
+
+    sources = request.sources
+    failed = {failure.path for failure in evaluation.failures}
+    used = [path for path in files if path not in failed]
+    return {
+        "version": __version__,
+        "command": list(request.command),
+        "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+        "annotations": sources.annotations_place,
+        "n_annotated": evaluation.n_annotated,
+        "n_evaluated": evaluation.n_evaluated,
+        "n_excluded": evaluation.n_annotated - evaluation.n_evaluated,
+        "n_distinct_cases": evaluation.n_cases,
+        "stage_order": list(evaluation.chain.order),
+        "requested_stage_order": list(sources.stage_order),
+        "stages_not_run": evaluation.chain.not_run,
+        "evidence": {
+            "oov_evidence": None if sources.oov_evidence is None else str(sources.oov_evidence.resolve()),
+            "non_prototypical": [str(path.resolve()) for path in sources.non_prototypical],
+            "co_occurrence": None if sources.co_occurrence is None else str(sources.co_occurrence.resolve()),
+            "superclasses": None if sources.superclasses is None else str(sources.superclasses.resolve()),
+        },
+        "inputs": [file_facts(path) for path in (*used, *sources.files) if path.is_file()],
+        "models": {model: intake_facts(intake) for model, intake in evaluation.intakes.items()},
+        "failures": [
+            {"model": failure.model, "file": str(failure.path), "reason": failure.reason}
+            for failure in evaluation.failures
+        ],
+    }
+
+
+def file_facts(path: Path) -> dict[str, Any]:
+    """Return a file's place, size in bytes and sha256."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {"file": str(path.resolve()), "n_bytes": path.stat().st_size, "sha256": digest}
+
+
+def intake_facts(intake: Intake) -> dict[str, Any]:
+    """Return what became of a file's rows, for run.json."""
+    return {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in intake.__dict__.items()
+        if key == "format" or key == "n_rows" or value
+    }

@@ -1,0 +1,1 @@
+"""What the stages look things up in, one source a file."""

@@ -1,0 +1,66 @@
+"""Images known to show their label in a way that few people would recognise.
+
+Source: Peychev et al., NeurIPS 2023, section 3: the images that the panel of Vasudevan et al. 2022 called so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from imagenet_errors.images import ImageIndex
+from imagenet_errors.problems import InputError
+from imagenet_errors.readers.judgements import read_judgements
+
+
+@dataclass(frozen=True, eq=False)
+class NonPrototypicalImages:
+    """``is_listed`` bool [n]: which of the annotated images are listed; how many listed ones are unknown."""
+
+    is_listed: NDArray[np.bool_]
+    n_unknown: int = 0
+
+
+def read_non_prototypical(paths: Sequence[Path], images: ImageIndex) -> NonPrototypicalImages:
+    """Read lists of image names: human judgements (their non-prototypical rows) or a name a line.
+
+    Raises
+    ------
+    InputError
+        A file is empty, is neither form, or names no annotated image at all.
+    """
+    is_listed = np.zeros(len(images.file_names), dtype=np.bool_)
+    n_unknown = 0
+    for path in paths:
+        names = _names(path)
+        rows = images.rows(names, where=path)
+        if len(names) and (rows < 0).all():
+            raise InputError(
+                path,
+                f"none of its {len(names)} images is annotated",
+                example=names[0],
+                fix="Check the names.",
+            )
+        is_listed[rows[rows >= 0]] = True
+        n_unknown += int((rows < 0).sum())
+    return NonPrototypicalImages(is_listed, n_unknown)
+
+
+def _names(path: Path) -> pa.StringArray:
+    try:
+        text = path.read_text(encoding="utf-8-sig").strip()
+    except UnicodeDecodeError as error:
+        raise InputError(path, f"not text: {error}", fix="Give an image name a line.") from None
+    if text.startswith("{"):
+        judged = read_judgements(path)
+        chosen = [kind == "non_prototypical" for kind in judged.error_type]
+        return judged.file_names.filter(pa.array(chosen, type=pa.bool_()))
+    names = [line.strip() for line in text.splitlines() if line.strip() not in ("", "file_name")]
+    if not names:
+        raise InputError(path, "no image names in it", fix="Give an image name a line.")
+    return pa.array(names, type=pa.string())

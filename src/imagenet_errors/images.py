@@ -1,0 +1,164 @@
+"""Which annotated image a written name means, however people write it.
+
+Images of the ILSVRC 2012 validation set are known by their number (``ILSVRC2012_val_00000293``), wherever the
+name carries it: with folders, backslashes, another extension or a wnid behind it. Images of other sets are
+known by folder and name, since their base names repeat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from imagenet_errors.problems import InputError, counted
+
+VAL_PREFIX = "ILSVRC2012_val_"
+_VAL_WIDTH = len(VAL_PREFIX) + 8 + len(".JPEG")
+N_VAL = 50_000
+_VAL_PATTERN = (
+    r"(?i)(?:^|[/\\]|ILSVRC2012_val_)(?P<number>[0-9]{8})(?:_n[0-9]{8})?(?:\.[a-z][a-z0-9]*)*$"
+)
+_EXTENSION = r"(?i)\.(jpe?g|png|webp|bmp|tiff?|gif)$"
+
+
+def val_file_names(numbers: NDArray[np.integer]) -> pa.StringArray:
+    """Return ``ILSVRC2012_val_00000293.JPEG`` for 293, and so on."""
+    digits = pc.utf8_lpad(pc.cast(pa.array(numbers), pa.string()), 8, padding="0")
+    return pc.binary_join_element_wise(VAL_PREFIX, digits, ".JPEG", "")
+
+
+def val_numbers(names: pa.StringArray) -> NDArray[np.int64]:
+    """Return int64 [n]: the number of the validation image that each name means, 0 where it means none."""
+    fixed = _fixed_width_numbers(names)
+    if fixed is not None:
+        return fixed
+    found = pc.struct_field(pc.extract_regex(names, _VAL_PATTERN), "number")
+    numbers: NDArray[np.int64] = pc.fill_null(pc.cast(found, pa.int64()), 0).to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def _fixed_width_numbers(names: pa.StringArray) -> NDArray[np.int64] | None:
+    """Read the numbers straight from memory when every name is ``ILSVRC2012_val_########.JPEG``."""
+    if not len(names) or names.null_count:
+        return None
+    wide = pa.types.is_large_string(names.type)
+    offsets = np.frombuffer(names.buffers()[1], dtype=np.int64 if wide else np.int32)
+    offsets = offsets[names.offset : names.offset + len(names) + 1]
+    if not (np.diff(offsets) == _VAL_WIDTH).all():
+        return None
+    text = np.frombuffer(names.buffers()[2], dtype=np.uint8)[offsets[0] : offsets[-1]].reshape(-1, _VAL_WIDTH)
+    pattern = np.frombuffer(f"{VAL_PREFIX}00000000.JPEG".encode(), dtype=np.uint8)
+    digit = pattern == ord("0")
+    digit[: len(VAL_PREFIX)] = False
+    digits = text[:, digit] - ord("0")
+    if not ((text[:, ~digit] == pattern[~digit]).all() and (digits <= 9).all()):
+        return None
+    numbers: NDArray[np.int64] = digits.astype(np.int64) @ (10 ** np.arange(7, -1, -1))
+    return numbers
+
+
+@dataclass(frozen=True, eq=False)
+class ImageIndex:
+    """Finds the row of an image by its name. ``file_names``: one row an image, none double."""
+
+    file_names: pa.StringArray
+
+    @cached_property
+    def _row_of_number(self) -> NDArray[np.int64] | None:
+        """int64 [largest number + 1]; None unless every name is another validation image's."""
+        numbers = val_numbers(self.file_names)
+        if not len(numbers) or numbers.min() < 1 or numbers.max() > N_VAL:
+            return None
+        rows = np.full(numbers.max() + 1, -1, dtype=np.int64)
+        rows[numbers] = np.arange(len(numbers))
+        return rows if np.count_nonzero(rows >= 0) == len(numbers) else None
+
+    @property
+    def is_val(self) -> bool:
+        """True when every image is one of the ILSVRC 2012 validation set."""
+        return self._row_of_number is not None
+
+    def rows(self, names: pa.StringArray, *, where: object) -> NDArray[np.int64]:
+        """Return int64 [n]: the row of the image that each name means, -1 where it is none of them.
+
+        Raises
+        ------
+        InputError
+            A name fits several images, for want of its folder.
+        """
+        if self._row_of_number is not None:
+            return self.rows_of_numbers(val_numbers(names))
+        paths = _paths(names)
+        rows = np.full(len(paths), -1, dtype=np.int64)
+        for part in (_whole, _folder_and_stem, _stem):
+            open_rows = np.flatnonzero(rows < 0)
+            if len(open_rows):
+                chosen = paths.take(pa.array(open_rows))
+                rows[open_rows] = _match(chosen, self._paths, part, where=where)
+        return rows
+
+    @cached_property
+    def _paths(self) -> pa.StringArray:
+        return _paths(self.file_names)
+
+    def rows_of_numbers(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return int64 [n]: the rows of validation images given by number (from 1), -1 where there is none."""
+        rows = self._row_of_number
+        if rows is None:
+            return np.full(len(numbers), -1, dtype=np.int64)
+        inside = (numbers > 0) & (numbers < len(rows))
+        return np.where(inside, rows[np.where(inside, numbers, 0)], -1)
+
+
+def _match(
+    given: pa.StringArray, ours: pa.StringArray, part: Callable[[pa.Array], pa.Array], *, where: object
+) -> NDArray[np.int64]:
+    """Match by a part of the path; the folder is left out of account only where one side has none."""
+    keys, known = part(given), part(ours)
+    rows = _lookup(keys, known)
+    if part is _stem:
+        ours_are_bare = pc.all(pc.equal(known, _folder_and_stem(ours))).as_py()
+        is_bare = pc.fill_null(pc.equal(keys, _folder_and_stem(given)), False)
+        rows = rows if ours_are_bare else np.where(is_bare.to_numpy(zero_copy_only=False), rows, -1)
+    counts = pc.value_counts(known)
+    double = pc.filter(counts.field("values"), pc.greater(counts.field("counts"), 1))
+    clash = pc.is_in(keys, value_set=double).to_numpy(zero_copy_only=False) & (rows >= 0)
+    if clash.any():
+        raise InputError(
+            str(where),
+            f"{counted(int(clash.sum()), 'name')} by which several annotated images are called",
+            example=given[int(np.argmax(clash))],
+            fix="Write the images' names as the annotations do, with their folders.",
+        )
+    return rows
+
+
+def _paths(names: pa.StringArray) -> pa.StringArray:
+    """Return the names with forward slashes only, and none in front."""
+    slashes = pc.replace_substring(pc.cast(names, pa.string()), "\\", "/")
+    return pc.replace_substring_regex(slashes, r"^(\.?/)+", "")
+
+
+def _whole(paths: pa.StringArray) -> pa.StringArray:
+    return paths
+
+
+def _folder_and_stem(paths: pa.StringArray) -> pa.StringArray:
+    bare = pc.replace_substring_regex(paths, _EXTENSION, "")
+    return pc.replace_substring_regex(bare, r"^.*/([^/]*/[^/]*)$", r"\1")
+
+
+def _stem(paths: pa.StringArray) -> pa.StringArray:
+    return pc.replace_substring_regex(_folder_and_stem(paths), r"^.*/", "")
+
+
+def _lookup(keys: pa.StringArray, values: pa.StringArray) -> NDArray[np.int64]:
+    found = pc.fill_null(pc.index_in(keys, value_set=values), -1)
+    rows: NDArray[np.int64] = found.to_numpy(zero_copy_only=False).astype(np.int64)
+    return rows

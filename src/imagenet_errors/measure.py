@@ -1,0 +1,89 @@
+"""How often each error type occurs, and the accuracies that forgive more and more of them.
+
+Source: Shankar et al. 2020 (multi-label accuracy, averaged per class); Peychev et al., NeurIPS 2023, section 4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from imagenet_errors.chain import COUNTS_AS, ERROR_TYPES
+from imagenet_errors.labels import GROUPS, LabelSpace
+from imagenet_errors.tables import Ragged
+
+_FORGIVEN = {
+    "mla": ("right",),
+    "mla_minor": ("right", "minor"),
+    "mla_explained": ("right", "minor", "explained"),
+}
+
+IS_TOP1_ERROR = np.array([name != "correct" for name in ERROR_TYPES])
+IS_MULTI_LABEL_ERROR = np.array([COUNTS_AS[name] != "right" for name in ERROR_TYPES])
+"""bool [T]: a multi-label error is one that is wrong by every accepted label."""
+
+
+@dataclass(frozen=True, eq=False)
+class Measures:
+    """One model's figures for the G groups: ``counts`` int64 [G, T]; accuracies float64 [G], each in 0..1.
+
+    An accuracy of a group without images is NaN.
+    """
+
+    counts: NDArray[np.int64]
+    top1_accuracy: NDArray[np.float64]
+    mla: NDArray[np.float64]
+    mla_minor: NDArray[np.float64]
+    mla_explained: NDArray[np.float64]
+
+    @property
+    def n_evaluated(self) -> NDArray[np.int64]:
+        """int64 [G]: images in each group."""
+        return self.counts.sum(axis=1)
+
+    def portions(self, among: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return float64 [G, T]: each type's share of the errors ``among`` (bool [T]); NaN for other types."""
+        errors = np.where(among, self.counts, 0)
+        n_errors = errors.sum(axis=1, keepdims=True)
+        shares = np.divide(errors, n_errors, out=np.full(errors.shape, np.nan), where=n_errors > 0)
+        return np.where(among, shares, np.nan)
+
+
+def group_membership(accepted: Ragged, labels: LabelSpace) -> NDArray[np.bool_]:
+    """Return bool [G, n]: an image is in a group if any of its accepted labels is; it can be in several."""
+    return np.stack([accepted.any_of(labels.in_group(group)[accepted.values]) for group in GROUPS])
+
+
+def measure(
+    error_type: NDArray[np.int8], label: NDArray[np.int16], membership: NDArray[np.bool_]
+) -> Measures:
+    """Count and average one model's verdicts: ``error_type`` and ``label`` [n], ``membership`` [G, n]."""
+    n_types = len(ERROR_TYPES)
+    counts = np.stack([np.bincount(error_type[inside], minlength=n_types) for inside in membership])
+    accuracies = {
+        name: class_average(_counts_as(kinds)[error_type], label, membership)
+        for name, kinds in _FORGIVEN.items()
+    }
+    n_evaluated = counts.sum(axis=1)
+    top1 = np.divide(counts[:, 0], n_evaluated, out=np.full(len(counts), np.nan), where=n_evaluated > 0)
+    return Measures(counts, top1, accuracies["mla"], accuracies["mla_minor"], accuracies["mla_explained"])
+
+
+def class_average(
+    right: NDArray[np.bool_], label: NDArray[np.int16], membership: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Return float64 [G]: the share that is right within each original class, averaged over the classes seen."""
+    averages = np.full(len(membership), np.nan)
+    for group, inside in enumerate(membership):
+        seen = np.bincount(label[inside])
+        hits = np.bincount(label[inside & right], minlength=len(seen))
+        if len(seen):
+            averages[group] = np.mean(hits[seen > 0] / seen[seen > 0])
+    return averages
+
+
+def _counts_as(kinds: tuple[str, ...]) -> NDArray[np.bool_]:
+    """Return bool [T]: the types that count as one of these."""
+    return np.array([COUNTS_AS[name] in kinds for name in ERROR_TYPES])

@@ -1,0 +1,52 @@
+"""Parquet, Feather and Arrow IPC files: pandas', timm's (``filename`` last), and our own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+
+from imagenet_errors.readers.assemble import Source, read_columns
+from imagenet_errors.readers.damage import refusing_damage
+from imagenet_errors.readers.raw import RawPredictions
+
+
+def read_parquet(path: Path, *, columns: Mapping[str, str] | None = None) -> RawPredictions:
+    """Read a Parquet file; a pandas index is a column like others.
+
+    Raises
+    ------
+    InputError
+        The file is damaged, or see :func:`imagenet_errors.readers.assemble.read_columns`.
+    """
+    import pyarrow.parquet as pq
+
+    with refusing_damage(path), pq.ParquetFile(path) as file:
+        table = file.read()
+    return read_table(table, Source(path, "Parquet"), columns=columns)
+
+
+def read_arrow(path: Path, *, columns: Mapping[str, str] | None = None) -> RawPredictions:
+    """Read a Feather (version 2) or Arrow file, or an Arrow stream.
+
+    Raises
+    ------
+    InputError
+        The file is damaged, or see :func:`imagenet_errors.readers.assemble.read_columns`.
+    """
+    import pyarrow.ipc as ipc
+
+    with refusing_damage(path), pa.memory_map(str(path)) as file:
+        is_stream = file.read(4) == b"\xff\xff\xff\xff"
+        file.seek(0)
+        table = (ipc.open_stream if is_stream else ipc.open_file)(file).read_all()
+        table.validate(full=True)  # offsets of a damaged file would lead outside it
+    return read_table(table, Source(path, "Arrow"), columns=columns)
+
+
+def read_table(
+    table: pa.Table, source: Source, *, columns: Mapping[str, str] | None = None
+) -> RawPredictions:
+    """Make predictions of an Arrow table."""
+    return read_columns(table.column_names, table.columns, source, columns=columns)

@@ -1,0 +1,181 @@
+"""From columns with roles to RawPredictions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+from numpy.typing import NDArray
+
+from imagenet_errors.problems import InputError, counted
+from imagenet_errors.readers.columns import Roles, choose_roles
+from imagenet_errors.readers.fields import Field, fields_of
+from imagenet_errors.readers.raw import RawPredictions
+from imagenet_errors.readers.scores import ArrayScores, rows_a_chunk
+from imagenet_errors.readers.values import class_indices, has_no_value, numbers, pick, to_numpy, value_matrix
+
+NO_CLASS = "no class given"
+CONFIDENCE_IS_NAN = "the confidence is NaN"
+"""timm's inference.py writes class 0 and NaN for an image whose outputs are NaN: that is no tench."""
+CONFIDENCE_IS_INFINITE = "the confidence is infinite"
+_ABOVE_ONE = 1e-3
+"""How far rounding may lift a probability above 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnScores:
+    """Scores with a column a class: C arrays [n]."""
+
+    field: Field
+    where: str
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows n and outputs C."""
+        return len(self.field.members[0]), len(self.field.members)
+
+    def chunks(self) -> Iterator[NDArray[np.floating[Any]]]:
+        """Yield blocks of rows as float64."""
+        step = rows_a_chunk(self.shape[1], 8)
+        for start in range(0, self.shape[0], step):
+            part = tuple(member[start : start + step] for member in self.field.members)
+            yield value_matrix(
+                Field(self.field.header, self.field.meaning, self.field.content, part), where=self.where
+            )
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where columns come from: the file, its format in a few words, what its reader has already decided."""
+
+    path: Path
+    format: str
+    notes: tuple[str, ...] = ()
+
+
+def read_columns(
+    headers: Sequence[str],
+    arrays: Sequence[pa.Array | pa.ChunkedArray],
+    source: Source,
+    *,
+    columns: Mapping[str, str] | None = None,
+) -> RawPredictions:
+    """Make predictions of columns: choose each one's role, then read it.
+
+    Raises
+    ------
+    InputError
+        No rows, no class, several candidates for one role, or a cell that cannot be what its column is.
+    """
+    if not arrays or len(arrays[0]) == 0:
+        raise InputError(source.path, "the file has no rows", fix="Predict again.")
+    fields = fields_of(headers, arrays, where=source.path)
+    roles = choose_roles(fields, where=source.path, columns=columns)
+    return assemble(roles, source, n_rows=len(arrays[0]))
+
+
+def assemble(roles: Roles, source: Source, *, n_rows: int) -> RawPredictions:
+    """Read the fields by their roles; rows without a usable prediction are listed in ``invalid``."""
+    where = source.path
+    place, confidence, notes = _ranked(roles, n_rows, where=where)
+    index = None
+    if roles.index:
+        index = class_indices(pick(roles.index, place, where=where), where=where, header=roles.index.header)
+    text = _text(pick(roles.label, place, where=where)) if roles.label else None
+    invalid = _without_class(index, text) if roles.scores is None else {}
+    share, unusable, more = _confidences(confidence, roles)
+    scores = None if roles.scores is None else _scores(roles.scores, where)
+    return RawPredictions(
+        format=source.format + _shape_words(roles),
+        n_rows=n_rows,
+        names=None if roles.name is None else _names(roles.name.members[0]),
+        index=index,
+        text=text,
+        confidence=share,
+        n_outputs=None if scores is None else scores.shape[1],
+        invalid=invalid | unusable,
+        notes=(*source.notes, *roles.notes, *notes, *more),
+        scores=scores,
+        axis_labels=None if roles.scores is None else roles.scores.labels,
+    )
+
+
+def _names(array: pa.Array) -> pa.StringArray:
+    """Return names as text, exactly as written; null becomes the empty name, which no image has."""
+    if pt.is_floating(array.type):  # whole numbers that a missing one turned into floats: 293.0 is 293
+        array = array.cast(pa.int64(), safe=False)
+    return array.cast(pa.string()).fill_null("")
+
+
+def _text(array: pa.Array) -> pa.StringArray:
+    blank = pa.array(has_no_value(array))
+    return pc.if_else(blank, pa.scalar(None, pa.string()), array.cast(pa.string()))
+
+
+def _without_class(
+    index: NDArray[np.int64] | None, text: pa.StringArray | None
+) -> dict[str, NDArray[np.int64]]:
+    claims = [index < 0] if index is not None else []
+    if text is not None:
+        claims.append(has_no_value(text))
+    lacks = np.logical_and.reduce(claims) if claims else np.zeros(0, dtype=np.bool_)
+    return {NO_CLASS: np.flatnonzero(lacks)} if lacks.any() else {}
+
+
+def _ranked(
+    roles: Roles, n_rows: int, *, where: Path
+) -> tuple[NDArray[np.int64], pa.DoubleArray | None, list[str]]:
+    """Return which of each row's ranks is the best [n], its value [n], and a note if it is not the first."""
+    first = np.zeros(n_rows, dtype=np.int64)
+    field = roles.confidence
+    if field is None:
+        return first, None, []
+    if field.n_values == 1:
+        picked = pick(field, first, where=where)
+        return first, numbers(picked, where=where, header=field.header), []
+    values = value_matrix(field, where=where)
+    best = np.argmax(values, axis=1)  # a NaN counts as the best here: the row is unusable whatever is chosen
+    top = values[np.arange(n_rows), best]
+    moved = int(np.count_nonzero(best))
+    note = f"The ranks are not sorted in {counted(moved, 'row')}; the class with the largest value was taken."
+    return best, pa.array(top), [note] if moved else []
+
+
+def _confidences(
+    given: pa.DoubleArray | None, roles: Roles
+) -> tuple[NDArray[np.float32] | None, dict[str, NDArray[np.int64]], list[str]]:
+    """Return probabilities float32 [n] or None, rows whose value says that the model failed, and notes."""
+    if given is None or given.null_count == len(given):
+        return None, {}, []
+    values = to_numpy(given)
+    broken = {CONFIDENCE_IS_NAN: np.isnan(values), CONFIDENCE_IS_INFINITE: np.isinf(values)}
+    unusable = {reason: np.flatnonzero(mask) for reason, mask in broken.items() if mask.any()}
+    outside = np.isfinite(values) & ((values < 0) | (values > 1 + _ABOVE_ONE))
+    if outside.any():
+        row = int(np.argmax(outside))
+        header = roles.confidence.header if roles.confidence else ""
+        note = (
+            f"Column {header!r} holds values outside 0..1 (first: {values[row]:g} in row {row + 1}), "
+            "such as logits; no confidence was read."
+        )
+        return None, unusable, [note]
+    return np.minimum(np.where(np.isinf(values), np.nan, values), 1).astype(np.float32), unusable, []
+
+
+def _scores(field: Field, where: Path) -> ColumnScores | ArrayScores:
+    if field.is_list:
+        return ArrayScores(value_matrix(field, where=where), str(where))
+    return ColumnScores(field, str(where))
+
+
+def _shape_words(roles: Roles) -> str:
+    if roles.scores is not None:
+        return f", all {roles.scores.n_values:,} outputs"
+    field = roles.index or roles.label
+    return f", top-{field.n_values}" if field is not None and field.n_values > 1 else ""

@@ -1,0 +1,95 @@
+"""Lists written into one text cell: numpy's ``[65  1  2]`` and ``['sea snake' 'alp']``, Python's, JSON's.
+
+pandas writes numpy arrays into CSV as numpy prints them: no commas, a new line past 75 characters,
+and either quote around a text. ``ast.literal_eval`` would join ``['a' 'b']`` into one text.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from imagenet_errors.problems import InputError, counted
+
+_ITEM = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\s,\[\]'"]+)""", re.DOTALL)
+_WRAPPED = r"\b(?:np\.\w+|tensor|array)\(([^()]*)\)"
+"""How numpy 2 and torch print a number inside a Python list: ``np.float64(0.5)``, ``tensor(65)``."""
+
+
+def looks_like_a_list(cell: str) -> bool:
+    """Say whether a cell holds a list: ``[...]``, perhaps inside ``array(...)`` or ``tensor(...)``."""
+    bare = cell.strip()
+    return bare.startswith(("[", "array([", "tensor([")) and bare.endswith(("]", ")"))
+
+
+def unwrapped(cells: pa.StringArray) -> pa.StringArray:
+    """Replace ``np.float64(0.5)`` and ``tensor(65)`` by the number inside."""
+    return pc.replace_substring_regex(cells, _WRAPPED, r"\1")
+
+
+def parse_list_cells(cells: pa.StringArray, *, where: Path | str) -> pa.ListArray:
+    """Parse cells [n] into list<string> [n]: every item as the text it stands for, unquoted.
+
+    >>> parse_list_cells(pa.array(["['sea snake' \\"jack-o'-lantern\\"]"]), where="a.csv").to_pylist()
+    [['sea snake', "jack-o'-lantern"]]
+
+    Raises
+    ------
+    InputError
+        numpy left items out of a long array (``...``).
+    """
+    if pc.any(pc.match_substring_regex(cells, "['\"]")).as_py():
+        lists = pa.array([_items(cell) for cell in cells.to_pylist()], type=pa.list_(pa.string()))
+    else:
+        lists = _bare_items(cells)
+    _refuse_shortened(lists, where=where)
+    return lists
+
+
+def _bare_items(cells: pa.StringArray) -> pa.ListArray:
+    """Split cells of numbers, which need no care for quotes; an empty list becomes null."""
+    spaced = pc.replace_substring_regex(unwrapped(cells), r"(array|tensor)\(|[\[\](),]", " ")
+    trimmed = pc.utf8_trim_whitespace(spaced)
+    filled = pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
+    lists = pc.utf8_split_whitespace(filled).cast(pa.list_(pa.string()))
+    dots = pc.equal(lists.flatten(), "...")
+    if not pc.any(dots).as_py():
+        return lists
+    return pa.array([[None if item == "..." else item for item in row or []] for row in lists.to_pylist()])
+
+
+def _refuse_shortened(lists: pa.ListArray, *, where: Path | str) -> None:
+    """Refuse lists with a null item, which stands for numpy's three dots."""
+    left_out = lists.flatten().is_null()
+    if pc.any(left_out).as_py():
+        rows = pc.unique(pc.list_parent_indices(lists).filter(left_out))
+        raise InputError(
+            where,
+            f"numpy left values out of long lists and wrote '...' instead, in {counted(len(rows), 'row')}",
+            example=f"row {rows[0].as_py() + 1}",
+            fix="Write the file again as Parquet (timm: --results-format parquet).",
+        )
+
+
+def _items(cell: str | None) -> list[str | None] | None:
+    """Return the items of one cell; None for three dots, and for no cell or an empty list."""
+    if cell is None:
+        return None
+    return [_unquoted(match) for match in _ITEM.finditer(cell)] or None
+
+
+def _unquoted(match: re.Match[str]) -> str | None:
+    single, double, bare = match.groups()
+    quoted = single if single is not None else double
+    if quoted is None:
+        return None if bare == "..." else bare
+    if "\\" not in quoted:
+        return quoted
+    try:
+        return str(ast.literal_eval(match.group().replace("\n", "\\n")))
+    except (SyntaxError, ValueError):  # an escape that Python has not: leave it as written
+        return quoted

@@ -1,0 +1,330 @@
+"""Which column plays which role: by well-known headers first, then by what the columns hold.
+
+A ground-truth column is never the prediction. Two columns with an equal right are not chosen between:
+the user says which, with ``--column ROLE=NAME``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NoReturn
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from imagenet_errors.problems import InputError
+from imagenet_errors.readers.fields import NUMERIC, TEXTUAL, WIDE, Content, Field, is_positional
+from imagenet_errors.readers.headers import (
+    Meaning,
+    confidence_strength,
+    is_of_images,
+    is_unlabelled,
+    name_strength,
+    words_of,
+)
+from imagenet_errors.readers.values import value_matrix
+
+ROLES = ("name", "index", "label", "confidence", "scores")
+_CLASS_MEANINGS = (Meaning.PREDICTION, Meaning.RANKS, Meaning.CLASS, Meaning.UNKNOWN)
+"""In this order: the first kind that is present states the prediction."""
+_ROW_NUMBERS_FROM = 10
+"""A column ``index`` that just counts is taken for row numbers from this many rows on."""
+
+
+@dataclass(frozen=True, eq=False)
+class Roles:
+    """The field that plays each role, None where none does; ``notes`` says what was decided."""
+
+    name: Field | None = None
+    index: Field | None = None
+    label: Field | None = None
+    confidence: Field | None = None
+    scores: Field | None = None
+    notes: tuple[str, ...] = ()
+
+
+def choose_roles(
+    fields: Sequence[Field],
+    *,
+    where: Path | str,
+    columns: Mapping[str, str] | None = None,
+    scores_apart: bool = False,
+) -> Roles:
+    """Decide which field plays which role.
+
+    Parameters
+    ----------
+    fields
+        From :func:`imagenet_errors.readers.fields.fields_of`.
+    columns
+        Role -> header where the user states it; a family goes by its first header or by what they share.
+    scores_apart
+        The file holds scores beside these fields, so that no class needs to be among them.
+
+    Raises
+    ------
+    InputError
+        A summary table, several models, an unknown role or header, a tie, or no class at all.
+    """
+    _refuse_summary(fields, where)
+    stated = _stated(fields, columns or {}, where)
+    free = [field for field in fields if field not in stated.values()]
+    name = stated.get("name") or _name(free, where)
+    free = [field for field in free if field is not name]
+    roles = Roles(
+        name, stated.get("index"), stated.get("label"), stated.get("confidence"), stated.get("scores")
+    )
+    if not (roles.index or roles.label):
+        is_dense = scores_apart or "scores" in stated or any(map(_is_class_axis, free))
+        roles = _with_classes(roles, free, where, explicit_only=is_dense)
+    free = [field for field in free if field not in (roles.index, roles.label)]
+    roles = _with_values(roles, free, where)
+    if not (roles.index or roles.label or roles.scores or scores_apart):
+        if all(field.content is Content.IMAGE for field in fields):
+            raise InputError(
+                where, "only image names, no predicted classes", fix="A list of names goes to --row-order."
+            )
+        _refuse(where, "no column tells the predicted class", fields, "index")
+    if roles.scores and "scores" not in stated and _are_ranks(roles.scores):
+        raise InputError(
+            where,
+            f"column {roles.scores.header!r} holds the largest values of each row without their classes",
+            fix="Write the classes too (timm: --include-index), or the values of all classes.",
+        )
+    return roles
+
+
+def _are_ranks(field: Field) -> bool:
+    """Say whether a few values a row fall in every row, as those of a top-k do, and not of a class axis."""
+    if field.n_values >= WIDE:
+        return False
+    values = value_matrix(field)
+    return bool((np.diff(values, axis=1) <= 0).all())
+
+
+def _refuse(where: Path | str, what: str, fields: Iterable[Field], role: str) -> NoReturn:
+    headers = [field.header for field in fields]
+    listed = ", ".join(map(repr, headers[:12])) + (", ..." if len(headers) > 12 else "")
+    raise InputError(where, f"{what}: {listed}", fix=f"Say which it is: --column {role}=NAME.")
+
+
+def _refuse_summary(fields: Sequence[Field], where: Path | str) -> None:
+    """Refuse tables of accuracies (timm's validate and results files) and tables of several models."""
+    headers = {field.header.lower(): field for field in fields}
+    model = headers.get("model")
+    has_names = any(field.meaning is Meaning.NAME for field in fields)
+    summary = {"top1", "top1_err", "top5", "top5_err", "param_count", "top1..top5"} & set(headers)
+    if model and summary and not has_names:
+        raise InputError(
+            where,
+            "this is a table of accuracies, one row a model, without a prediction for each image",
+            fix="Give the per-image file: timm's inference.py or 'imagenet-errors predict' writes it.",
+        )
+    if model and not model.is_list and pc.count_distinct(model.members[0]).as_py() > 1:
+        raise InputError(
+            where,
+            "the rows belong to several models",
+            example=model.members[0][0].as_py(),
+            fix="Write one file a model.",
+        )
+
+
+def _stated(fields: Sequence[Field], columns: Mapping[str, str], where: Path | str) -> dict[str, Field]:
+    stated = {}
+    for role, header in columns.items():
+        if role not in ROLES:
+            raise InputError("--column", f"no role {role!r}", fix=f"Roles are {', '.join(ROLES)}.")
+        found = [field for field in fields if header == field.header]
+        found = found or [field for field in fields if _shared_header(field) == header]
+        if len(found) != 1:
+            _refuse(where, f"{'several' if found else 'no'} columns {header!r} among", fields, role)
+        stated[role] = found[0]
+    return stated
+
+
+def _shared_header(field: Field) -> str:
+    first, dots, _ = field.header.partition("..")
+    return first.rstrip("0123456789").rstrip("_-. ") if dots else field.header
+
+
+def _name(fields: Sequence[Field], where: Path | str) -> Field | None:
+    """Choose the field of image names: well-known header and image-like content first."""
+    ranked = sorted(
+        ((_name_right(field), field) for field in fields if field.n_values == 1 and not field.is_list),
+        key=lambda pair: pair[0],
+        reverse=True,
+    )
+    best = [field for right, field in ranked if right > 0 and right == ranked[0][0]]
+    return _only(best, "name", where) if best else None
+
+
+def _name_right(field: Field) -> int:
+    """Return how good a claim a field has to be the image name; 0 is none."""
+    strength = name_strength(field.header)
+    looks = field.content is Content.IMAGE
+    if field.meaning is Meaning.WEAK_NAME:
+        holds_text = field.content in TEXTUAL and is_of_images(field.header)
+        return strength + 4 * looks if looks or holds_text or field.content is Content.INTEGER else 0
+    if field.meaning is Meaning.NAME:
+        return strength + 4 * looks
+    return 4 if looks and field.meaning is Meaning.UNKNOWN else 0
+
+
+def _only(candidates: list[Field], role: str, where: Path | str) -> Field:
+    """Return the one candidate, or the first of several that hold the same; refuse to choose otherwise."""
+    first, *others = candidates
+    differing = [field for field in others if not _same_values(first, field)]
+    if differing:
+        _refuse(where, f"{len(differing) + 1} columns may be the {role}", [first, *differing], role)
+    return first
+
+
+def _same_values(a: Field, b: Field) -> bool:
+    return all(one.equals(other) for one, other in zip(a.members, b.members, strict=False)) and (
+        len(a.members) == len(b.members)
+    )
+
+
+def _with_classes(roles: Roles, fields: Sequence[Field], where: Path | str, *, explicit_only: bool) -> Roles:
+    """Fill index and label from the first kind of header that is present.
+
+    Beside scores for every class, a column ``label`` is the ground truth; only an explicit ``pred`` counts.
+    """
+    claims = [field for field in fields if field.content is not Content.EMPTY and not _is_vector(field)]
+    pool: list[Field] = []
+    for meaning in _CLASS_MEANINGS[:1] if explicit_only else _CLASS_MEANINGS:
+        pool = [field for field in claims if field.meaning is meaning and _may_be_class(field)]
+        if pool:
+            break
+    pool, note = _without_row_numbers(pool)
+    index = _best_index([field for field in pool if field.content in NUMERIC], where)
+    label = _best_label([field for field in pool if field.content in TEXTUAL], where)
+    notes = [*roles.notes, *note, *_unused(fields, pool, (index, label), explicit_only=explicit_only)]
+    notes += [
+        f"Column {field.header!r} was taken for the predicted class by what it holds."
+        for field in (index, label)
+        if field is not None and field.meaning is Meaning.UNKNOWN and not is_positional(field)
+    ]
+    return replace(roles, index=index, label=label, notes=tuple(notes))
+
+
+def _is_vector(field: Field) -> bool:
+    """Say whether a field holds a value for each class, rather than the classes themselves."""
+    return field.n_values > 1 and (field.content is Content.NUMBER or field.n_values >= WIDE)
+
+
+def _is_class_axis(field: Field) -> bool:
+    """Say whether a field holds so many numbers a row that they must be the scores of all classes."""
+    return field.n_values >= WIDE and field.content in NUMERIC and field.meaning is not Meaning.TRUTH
+
+
+def _may_be_class(field: Field) -> bool:
+    if field.meaning is Meaning.UNKNOWN:
+        return not is_unlabelled(field.header) and field.content in (
+            Content.INTEGER,
+            Content.TEXT,
+            Content.WNID,
+        )
+    return field.content in NUMERIC | TEXTUAL - {Content.IMAGE}
+
+
+def _without_row_numbers(pool: list[Field]) -> tuple[list[Field], list[str]]:
+    """Drop a column ``index`` that counts 0, 1, 2, ... when another column states the class."""
+    counting = [field for field in pool if _counts_rows(field)]
+    if not counting or len(counting) == len(pool):
+        return pool, []
+    note = f"Column {counting[0].header!r} counts the rows and was left out."
+    return [field for field in pool if field not in counting], [note]
+
+
+def _counts_rows(field: Field) -> bool:
+    array = field.members[0]
+    if (
+        field.n_values > 1
+        or field.is_list
+        or field.content is not Content.INTEGER
+        or len(array) < _ROW_NUMBERS_FROM
+    ):
+        return False
+    if array[0].as_py() not in (0, 1, "0", "1"):
+        return False
+    start = int(array[0].as_py())
+    counted = pa.array(np.arange(start, start + len(array)))
+    return bool(array.equals(counted.cast(array.type)))
+
+
+def _best_index(candidates: list[Field], where: Path | str) -> Field | None:
+    whole = [field for field in candidates if field.content is Content.INTEGER]
+    named_index = [field for field in candidates if set(words_of(field.header)) & {"index", "idx"}]
+    best = named_index if len(named_index) == 1 else whole or candidates
+    return _only(best, "index", where) if best else None
+
+
+def _best_label(candidates: list[Field], where: Path | str) -> Field | None:
+    """Choose the label text; wnids are exact, so they come first."""
+    wnids = [field for field in candidates if field.content is Content.WNID]
+    best = wnids or candidates
+    return _only(best, "label", where) if best else None
+
+
+def _unused(
+    fields: Sequence[Field], pool: list[Field], used: tuple[Field | None, ...], *, explicit_only: bool
+) -> list[str]:
+    """Tell which columns might be mistaken for the prediction and were not used."""
+    stating = next((repr(field.header) for field in used if field is not None), "")
+    stating = stating or ("its value for every class" if explicit_only else "")
+    notes = []
+    for field in fields:
+        if field.meaning is Meaning.TRUTH:
+            notes.append(
+                f"Column {field.header!r} is the ground truth by its name; it was not read as the prediction."
+            )
+        elif field.meaning is Meaning.CLASS and stating and field not in pool and not _is_vector(field):
+            notes.append(f"Column {field.header!r} was not read as the prediction: {stating} states it.")
+    return notes
+
+
+def _with_values(roles: Roles, fields: Sequence[Field], where: Path | str) -> Roles:
+    """Fill confidence and scores from the remaining number columns."""
+    numbers = [
+        field
+        for field in fields
+        if field.content in NUMERIC | {Content.BLANK}
+        and field.meaning not in (Meaning.TRUTH, Meaning.IGNORED)
+    ]
+    vectors = [field for field in numbers if _is_vector(field)]
+    has_class = roles.index is not None or roles.label is not None
+    dense = [field for field in vectors if not has_class or field.n_values >= WIDE]
+    if roles.scores is None and dense:
+        roles = replace(roles, scores=_only(_strongest(dense), "scores", where))
+    if roles.confidence is None and has_class:
+        ranked = [field for field in numbers if field.meaning is Meaning.CONFIDENCE and field not in dense]
+        ranked += [field for field in vectors if field not in (*dense, *ranked)]
+        if ranked:
+            return replace(roles, confidence=_only(_strongest(ranked), "confidence", where))
+        return _confidence_by_content(roles, numbers)
+    return roles
+
+
+def _strongest(fields: list[Field]) -> list[Field]:
+    """Keep those whose header promises most: probabilities before scores before logits."""
+    strengths = [confidence_strength(field.header) for field in fields]
+    return [field for field, strength in zip(fields, strengths, strict=True) if strength == max(strengths)]
+
+
+def _confidence_by_content(roles: Roles, numbers: list[Field]) -> Roles:
+    loose = [
+        field
+        for field in numbers
+        if field.meaning is Meaning.UNKNOWN and field.content is Content.NUMBER and field.n_values == 1
+    ]
+    if len(loose) != 1 or roles.scores is not None:
+        return roles
+    header = loose[0].header
+    note = f"Column {header!r} was taken for the confidence by what it holds."
+    return replace(
+        roles, confidence=loose[0], notes=roles.notes if is_positional(loose[0]) else (*roles.notes, note)
+    )

@@ -1,0 +1,231 @@
+"""Comma, tab, semicolon, bar or blank separated text, with or without a header.
+
+Every cell is read as text first, so names keep leading zeros and ``nan`` stays a word. Only tables as wide as
+a class axis have their number columns parsed as numbers at once, for want of memory.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import NoReturn
+
+import pyarrow as pa
+
+from imagenet_errors.problems import InputError, counted
+from imagenet_errors.readers.assemble import Source, read_columns
+from imagenet_errors.readers.damage import refusing_damage
+from imagenet_errors.readers.fields import POSITIONAL, WIDE, Content, content_of, is_wnid
+from imagenet_errors.readers.headers import Meaning, meaning_of
+from imagenet_errors.readers.raw import RawPredictions
+
+_DELIMITERS = {
+    "\t": "tab-separated text",
+    ",": "CSV",
+    ";": "semicolon-separated text",
+    "|": "bar-separated text",
+}
+_SAMPLE_BYTES = (1 << 16, 1 << 23)
+"""Looked at to tell the layout: more only where few records fit in."""
+_SAMPLE_ROWS = 20
+_NOT_FINITE = frozenset(("", "nan", "+nan", "-nan", "inf", "+inf", "-inf", "infinity", "-infinity"))
+_LONGEST_CELL = 1 << 24
+"""Bytes: 21,843 scores of one image in one cell take some 300 kB; the csv module's own limit is 128 kB."""
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How the text is laid out; ``headers`` are made up (``column 1``) where the file has none."""
+
+    delimiter: str
+    headers: tuple[str, ...]
+    has_header: bool
+    sample: tuple[tuple[str, ...], ...]
+
+    @property
+    def words(self) -> str:
+        known = {name.lower() for name in self.headers}
+        maker = ""
+        if {"filename", "prob"} <= known or {"filename", "logit"} <= known or "prob_0" in known:
+            maker = "timm "
+        if {"file_name", "predicted_class", "predicted_probability"} <= known:
+            maker = "ImageNet-X "
+        return maker + _DELIMITERS.get(self.delimiter, "blank-separated text")
+
+
+def read_delimited(text: bytes, path: Path, *, columns: Mapping[str, str] | None = None) -> RawPredictions:
+    """Read delimited UTF-8 text.
+
+    Raises
+    ------
+    InputError
+        Lines of different lengths, a quote that is never closed, or see
+        :func:`imagenet_errors.readers.assemble.read_columns`.
+    """
+    text = _without_comments(text)
+    delimiter = _delimiter(text)
+    if delimiter == " ":
+        text = _single_blanks(text)
+    layout = _layout(text, delimiter, path)
+    table = _parse(text, layout, path)
+    return read_columns(layout.headers, table.columns, Source(path, layout.words), columns=columns)
+
+
+def _without_comments(text: bytes) -> bytes:
+    """Drop lines that start with ``#``, as numpy.savetxt writes its header."""
+    if not text.startswith(b"#") and b"\n#" not in text:
+        return text
+    return re.sub(rb"^#[^\n]*(\n|\Z)", b"", text, flags=re.MULTILINE)
+
+
+def _single_blanks(text: bytes) -> bytes:
+    return re.sub(rb"^ +| +(?=\r?$)", b"", re.sub(rb"[ \t]+", b" ", text), flags=re.MULTILINE)
+
+
+def _records(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield line number and cells of each record that is not empty."""
+    csv.field_size_limit(_LONGEST_CELL)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    for cells in reader:
+        if cells:
+            yield reader.line_num, cells
+
+
+def _sample(text: bytes, delimiter: str) -> list[list[str]]:
+    """Return the cells of the first records, without one that the end of the sample may cut."""
+    for size in _SAMPLE_BYTES:
+        head = text[:size].decode("utf-8", "ignore")
+        if delimiter == " ":
+            head = _single_blanks(head.encode()).decode()
+        try:
+            rows = [cells for _, cells in islice(_records(head, delimiter), _SAMPLE_ROWS)]
+        except csv.Error:
+            return []
+        if len(rows) == _SAMPLE_ROWS or size >= len(text):
+            return rows
+    return rows[:-1] or rows
+
+
+def _delimiter(text: bytes) -> str:
+    """Choose the delimiter that splits the first records most evenly; blanks only where no other splits."""
+    rights = {delimiter: right for delimiter in _DELIMITERS if (right := _evenness(text, delimiter))}
+    if rights:
+        return max(rights, key=lambda delimiter: rights[delimiter])
+    return " " if _evenness(text, " ") else ","
+
+
+def _evenness(text: bytes, delimiter: str) -> tuple[float, int] | None:
+    """Return the share of records with the commonest number of cells, and that number; None: no split."""
+    widths = Counter(map(len, _sample(text, delimiter)))
+    width, n_rows = widths.most_common(1)[0] if widths else (1, 0)
+    share = n_rows / max(1, widths.total())
+    return (share, width) if width > 1 and share >= 0.5 else None
+
+
+def _layout(text: bytes, delimiter: str, path: Path) -> _Layout:
+    sample = _sample(text, delimiter)
+    if not sample:
+        raise InputError(path, "the file has no rows", fix="Predict again.")
+    first, *rest = sample
+    has_header = _is_header(first)
+    headers = tuple(first) if has_header else tuple(f"{POSITIONAL} {i + 1}" for i in range(len(first)))
+    if not has_header and len(first) >= WIDE:  # scores without a header, perhaps after a name
+        numbers = [i for i, cell in enumerate(first) if _is_number(cell)]
+        headers = tuple(str(numbers.index(i)) if i in numbers else headers[i] for i in range(len(first)))
+    rows = rest if has_header else sample
+    return _Layout(delimiter, headers, has_header, tuple(map(tuple, rows)))
+
+
+def _is_header(cells: Sequence[str]) -> bool:
+    """Say whether the first record names the columns: words, or a known header before numbered classes."""
+    stripped = [cell.strip() for cell in cells]
+    if any(content_of(pa.array([cell])) is Content.IMAGE for cell in stripped[:WIDE] if cell):
+        return False
+    numeric = [cell for cell in stripped if _is_number(cell)]
+    wnids = [cell for cell in stripped if is_wnid(cell)]
+    if len(numeric) >= WIDE:
+        return numeric == [str(i) for i in range(len(numeric))]
+    if numeric or 0 < len(wnids) < WIDE:
+        return False
+    return len(stripped) > 1 or meaning_of(stripped[0]) is not Meaning.UNKNOWN
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return cell.strip().lower() not in _NOT_FINITE
+
+
+def _column_types(layout: _Layout) -> dict[str, pa.DataType]:
+    """Say how to parse each column: text, but float64 for the numbers of a table as wide as a class axis."""
+    types = {str(i): pa.string() for i in range(len(layout.headers))}
+    if len(layout.headers) < WIDE:
+        return types
+    for i in range(len(layout.headers)):
+        cells = [row[i] for row in layout.sample if i < len(row)]
+        if cells and all(_is_number(cell) or cell.strip().lower() in _NOT_FINITE for cell in cells):
+            types[str(i)] = pa.float64()
+    return types
+
+
+def _parse(text: bytes, layout: _Layout, path: Path) -> pa.Table:
+    """Parse all records; columns go by their number, since headers may repeat."""
+    import pyarrow.csv as arrow_csv
+
+    types = _column_types(layout)
+    block = (1 << 20) if len(layout.headers) < WIDE else (1 << 25)
+    read = arrow_csv.ReadOptions(
+        column_names=list(types), skip_rows_after_names=int(layout.has_header), block_size=block
+    )
+    parse = arrow_csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=b'"' in text)
+    convert = arrow_csv.ConvertOptions(column_types=types, check_utf8=False, strings_can_be_null=False)
+    try:
+        with refusing_damage(path):
+            table = arrow_csv.read_csv(
+                pa.BufferReader(text), read_options=read, parse_options=parse, convert_options=convert
+            )
+    except InputError:
+        _refuse_ragged(text, layout, path)
+        raise
+    if text.count(b'"') % 2 and _ends_inside_quotes(table):
+        raise InputError(
+            path, "a quoted cell is never closed, so the file may be cut short", fix="Write it again."
+        )
+    return table
+
+
+def _ends_inside_quotes(table: pa.Table) -> bool:
+    if table.num_rows == 0:
+        return False
+    return any("\n" in str(column[-1].as_py()) for column in table.columns)
+
+
+def _refuse_ragged(text: bytes, layout: _Layout, path: Path) -> None:
+    """Raise on the first record that has more or fewer cells than the first one; return if all are alike."""
+    width = len(layout.headers)
+    try:
+        for line, cells in _records(text.decode("utf-8"), layout.delimiter):
+            if len(cells) != width:
+                _refuse_line(line, cells, layout, path)
+    except csv.Error as problem:
+        raise InputError(
+            path, f"the text cannot be split into cells: {problem}", fix="Write it again."
+        ) from None
+
+
+def _refuse_line(line: int, cells: Sequence[str], layout: _Layout, path: Path) -> NoReturn:
+    shown = layout.delimiter.join(cells)
+    raise InputError(
+        path,
+        f"line {line} has {counted(len(cells), 'cell')}, the first has {len(layout.headers)}",
+        example=shown if len(shown) <= 80 else shown[:77] + "...",
+        fix="Correct the line; put cells that hold a delimiter in double quotes.",
+    )

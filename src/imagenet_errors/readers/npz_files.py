@@ -1,0 +1,234 @@
+"""numpy's .npz files: the published program's preds.npz, and any with scores or classes and perhaps names.
+
+Scores are unpacked a block of rows at a time; 50,000 rows of 1,000 outputs would take 200 MB at once.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from imagenet_errors.problems import InputError
+from imagenet_errors.readers.assemble import Source, assemble
+from imagenet_errors.readers.columns import choose_roles
+from imagenet_errors.readers.damage import refusing_damage
+from imagenet_errors.readers.fields import WIDE, fields_of, is_wnid, plain
+from imagenet_errors.readers.headers import Meaning, confidence_strength, meaning_of
+from imagenet_errors.readers.numpy_files import arrow_column, read_array, read_header, refuse_objects
+from imagenet_errors.readers.raw import RawPredictions, ScoreSource
+from imagenet_errors.readers.scores import ArrayScores, as_floats, rows_a_chunk
+
+SAMPLES = "samples_info.npz"
+"""Where the published program keeps the order of its rows, for all models: ``sample_files``, ``targets``."""
+
+
+@dataclass(frozen=True)
+class _Member:
+    """An array in the archive, by its header alone."""
+
+    key: str
+    shape: tuple[int, ...]
+    columns_first: bool
+    dtype: np.dtype[Any]
+
+    @property
+    def holds_numbers(self) -> bool:
+        is_bfloat16 = self.dtype.kind == "V" and self.dtype.names is None and self.dtype.itemsize == 2
+        return self.dtype.kind in "iuf" or is_bfloat16
+
+    @property
+    def is_wide(self) -> bool:
+        return len(self.shape) == 2 and self.shape[1] >= WIDE and self.holds_numbers
+
+    @property
+    def is_matrix_of_floats(self) -> bool:
+        return (
+            len(self.shape) == 2 and self.shape[1] > 1 and self.holds_numbers and self.dtype.kind not in "iu"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class MemberScores:
+    """Scores [n, C] in an npz file, unpacked a block of rows at a time."""
+
+    path: Path
+    member: str
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+
+    @property
+    def where(self) -> str:
+        """The file and the array in it."""
+        return f"{self.path} ({self.member})"
+
+    def chunks(self) -> Iterator[NDArray[np.floating[Any]]]:
+        """Yield blocks of rows as floats.
+
+        Raises
+        ------
+        InputError
+            The archive is cut short or damaged.
+        """
+        n_rows, n_outputs = self.shape
+        step = rows_a_chunk(n_outputs, self.dtype.itemsize)
+        with (
+            refusing_damage(self.where),
+            zipfile.ZipFile(self.path) as archive,
+            archive.open(self.member) as file,
+        ):
+            read_header(file, self.where)
+            for start in range(0, n_rows, step):
+                n = min(step, n_rows - start)
+                block = np.frombuffer(file.read(n * n_outputs * self.dtype.itemsize), dtype=self.dtype)
+                yield as_floats(block.reshape(n, n_outputs))
+
+
+def read_npz(path: Path, *, columns: Mapping[str, str] | None = None) -> RawPredictions:
+    """Read an npz file; the names of its arrays are what headers are to a table.
+
+    Without names in it, those of ``samples_info.npz`` beside it or one folder up are used, if as many.
+
+    Raises
+    ------
+    InputError
+        The archive is damaged, holds Python objects, or neither classes nor scores.
+    """
+    stated = dict(columns or {})
+    members = _members(path)
+    dense = _dense(members, stated.pop("scores", None), path)
+    if len(members) == 1 and dense is None:
+        raw = read_array(_load(path, members[0]), path, format="npz")
+    else:
+        raw = _read_fields(path, members, dense, stated)
+    if dense is not None:
+        words = f"{raw.format}, all {dense.shape[1]:,} outputs"
+        labels = _axis_labels(path, members, dense)
+        raw = replace(
+            raw, format=words, n_outputs=dense.shape[1], scores=_scores(path, dense), axis_labels=labels
+        )
+    return raw if raw.names is not None else _with_samples(raw, path)
+
+
+def _members(path: Path) -> list[_Member]:
+    members = []
+    with refusing_damage(path), zipfile.ZipFile(path) as archive:
+        for name in archive.namelist():
+            if name.endswith(".npy"):
+                with archive.open(name) as file:
+                    members.append(_Member(name.removesuffix(".npy"), *read_header(file, path)))
+    return members
+
+
+def _load(path: Path, member: _Member) -> NDArray[Any]:
+    refuse_objects(member.dtype, f"{path} ({member.key})")
+    with refusing_damage(path), np.load(path, allow_pickle=False) as archive:
+        array: NDArray[Any] = archive[member.key]
+    return array
+
+
+def _dense(members: list[_Member], stated: str | None, path: Path) -> _Member | None:
+    """Choose the array of scores: the stated one, or the one that promises most; None if there is none."""
+    if stated is not None:
+        found = [member for member in members if member.key == stated and len(member.shape) == 2]
+        if not found:
+            raise InputError(path, f"no array [n, C] named {stated!r}", fix=f"It has {_listed(members)}.")
+        return found[0]
+    has_class = any(
+        meaning_of(member.key) is Meaning.PREDICTION and len(member.shape) == 1 for member in members
+    )
+    has_class |= any(meaning_of(member.key) is Meaning.RANKS for member in members)
+    candidates = [
+        member
+        for member in members
+        if meaning_of(member.key) is not Meaning.TRUTH
+        and (member.is_wide or (member.is_matrix_of_floats and not has_class))
+    ]
+    strengths = [confidence_strength(member.key) for member in candidates]
+    best = [
+        member for member, strength in zip(candidates, strengths, strict=True) if strength == max(strengths)
+    ]
+    if len(best) > 1:
+        raise InputError(
+            path, f"several arrays may be the scores: {_listed(best)}", fix="Pass --column scores=NAME."
+        )
+    return best[0] if best else None
+
+
+def _listed(members: list[_Member]) -> str:
+    return ", ".join(f"{member.key} {member.shape}" for member in members[:12])
+
+
+def _read_fields(
+    path: Path, members: list[_Member], dense: _Member | None, stated: Mapping[str, str]
+) -> RawPredictions:
+    """Read the small arrays that have a row an image: names, stated classes, confidences."""
+    n_rows = _n_rows(members, dense)
+    small = [
+        member
+        for member in members
+        if member is not dense
+        and member.shape[:1] == (n_rows,)
+        and len(member.shape) <= 2
+        and not member.is_wide
+    ]
+    if n_rows == 0 or not (small or dense):
+        raise InputError(
+            path, f"no array with a row an image: {_listed(members)}", fix="Save (n,) or (n, C)."
+        )
+    arrays = [arrow_column(_load(path, member), path) for member in small]
+    fields = fields_of([member.key for member in small], arrays, where=path)
+    roles = choose_roles(fields, where=path, columns=stated, scores_apart=dense is not None)
+    return assemble(roles, Source(path, "npz"), n_rows=n_rows)
+
+
+def _n_rows(members: list[_Member], dense: _Member | None) -> int:
+    if dense is not None:
+        return dense.shape[0]
+    lengths = [member.shape[0] for member in members if member.shape]
+    return max(lengths, key=lengths.count, default=0)
+
+
+def _scores(path: Path, dense: _Member) -> ScoreSource:
+    refuse_objects(dense.dtype, f"{path} ({dense.key})")
+    if dense.columns_first:
+        return ArrayScores(_load(path, dense), str(path))
+    return MemberScores(path, f"{dense.key}.npy", (dense.shape[0], dense.shape[1]), dense.dtype)
+
+
+def _axis_labels(path: Path, members: list[_Member], dense: _Member) -> tuple[str, ...] | None:
+    """Return the wnids of the class axis, where an array of C of them lies in the archive."""
+    for member in members:
+        if (
+            member.shape == (dense.shape[1],)
+            and member.dtype.kind in "SU"
+            and dense.shape[0] != dense.shape[1]
+        ):
+            labels = tuple(plain(arrow_column(_load(path, member), path)).to_pylist())
+            if all(map(is_wnid, labels)):
+                return labels
+    return None
+
+
+def _with_samples(raw: RawPredictions, path: Path) -> RawPredictions:
+    """Take the names from the published program's list of samples, if there is one with as many rows."""
+    for folder in (path.parent, path.resolve().parent.parent):
+        samples = folder / SAMPLES
+        if samples.is_file() and samples.resolve() != path.resolve():
+            return _named(raw, samples)
+    return raw
+
+
+def _named(raw: RawPredictions, samples: Path) -> RawPredictions:
+    found = [member for member in _members(samples) if member.key == "sample_files"]
+    if not found or found[0].shape != (raw.n_rows,):
+        shape = found[0].shape if found else "no sample_files"
+        note = f"{SAMPLES} was not used: it has {shape}, the predictions {raw.n_rows:,} rows."
+        return replace(raw, notes=(*raw.notes, note))
+    names = plain(arrow_column(_load(samples, found[0]), samples))
+    return replace(raw, names=names, notes=(*raw.notes, f"The image names come from {SAMPLES}."))

@@ -1,0 +1,191 @@
+"""numpy's .npy files: top-1, ranked top-k or scores, memory-mapped, never unpickled."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from imagenet_errors.problems import InputError
+from imagenet_errors.readers.assemble import CONFIDENCE_IS_NAN, Source, read_columns
+from imagenet_errors.readers.damage import refusing_damage
+from imagenet_errors.readers.fields import WIDE
+from imagenet_errors.readers.raw import RawPredictions
+from imagenet_errors.readers.scores import ArrayScores, as_floats
+
+_NO_OBJECTS = 'Save plain arrays: numpy.save("FILE.npy", array.astype(float)) or strings with astype(str).'
+
+
+def read_npy(path: Path, *, columns: Mapping[str, str] | None = None) -> RawPredictions:
+    """Read an array [n] of classes, [n, k] of ranked classes, [n, C] of scores, or a structured one.
+
+    Ranks need not be sorted where their probabilities lie beside them: ``...preds....npy`` and
+    ``...probs....npy`` of the same shape, as benchmarking-keras-pytorch publishes them.
+
+    Raises
+    ------
+    InputError
+        The file is damaged, holds Python objects, or an array of another kind.
+    """
+    array = _load_npy(path)
+    if array.dtype.names:
+        fields = {name: arrow_column(array[name], path) for name in array.dtype.names}
+        return read_columns(
+            list(fields), list(fields.values()), Source(path, "structured npy"), columns=columns
+        )
+    if columns:
+        raise InputError(path, "an npy file has no columns", fix="Leave --column out.")
+    return read_array(array, path, format="npy")
+
+
+def read_array(array: NDArray[Any], path: Path, *, format: str) -> RawPredictions:  # noqa: A002
+    """Make predictions of one array without names.
+
+    Raises
+    ------
+    InputError
+        It has no rows, more than two axes, or values that are neither classes nor scores.
+    """
+    if array.ndim not in (1, 2) or array.size == 0:
+        raise InputError(
+            path, f"an array of shape {array.shape}", fix="Save one row an image: (n,), (n, k), (n, C)."
+        )
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim == 1:
+        column = arrow_column(array, path)
+        return read_columns(["prediction"], [column], Source(path, format))
+    if is_bfloat16(array) or (array.dtype.kind in "iuf" and not _holds_ranks(array)):
+        scores = ArrayScores(array, str(path))
+        words = f"{format}, all {array.shape[1]:,} outputs"
+        return RawPredictions(words, len(array), n_outputs=array.shape[1], scores=scores)
+    if array.dtype.kind not in "iuf":
+        raise InputError(
+            path, f"an array of {array.dtype}", fix="Save whole numbers (classes) or floats (scores)."
+        )
+    return _ranked(array, path, format)
+
+
+def is_bfloat16(array: NDArray[Any]) -> bool:
+    """Say whether an array holds bfloat16, which numpy reads back as two bytes without a type."""
+    return array.dtype.kind == "V" and array.dtype.names is None and array.dtype.itemsize == 2
+
+
+def _holds_ranks(array: NDArray[Any]) -> bool:
+    """Say whether rows [n, k] hold ranked classes: few whole numbers, some beyond k if they are floats."""
+    if array.shape[1] >= WIDE:
+        return False
+    if array.dtype.kind in "iu":
+        return True
+    head = np.asarray(array[:1000], dtype=np.float64)
+    return bool((np.trunc(head) == head).all() and (head >= 0).all() and (head > array.shape[1]).any())
+
+
+def _ranked(array: NDArray[Any], path: Path, format: str) -> RawPredictions:  # noqa: A002
+    classes = array.astype(np.int64)
+    probs, notes = _sibling(array, path)
+    words = f"{format}, top-{array.shape[1]}"
+    if probs is None:
+        return RawPredictions(words, len(array), index=classes[:, 0], notes=notes)
+    largest = probs.max(axis=1)
+    is_best = probs == largest[:, None]
+    beyond = np.iinfo(np.int64).max
+    index = np.where(is_best, classes, beyond).min(axis=1)  # of several best the lowest class, as for scores
+    unusable = np.isnan(largest)
+    invalid = {CONFIDENCE_IS_NAN: np.flatnonzero(unusable)} if unusable.any() else {}
+    return RawPredictions(
+        words,
+        len(array),
+        index=np.where(unusable, -1, index),
+        confidence=largest.astype(np.float32),
+        invalid=invalid,
+        n_ties=int((is_best.sum(axis=1) > 1).sum()),
+        notes=notes,
+    )
+
+
+def _sibling(array: NDArray[Any], path: Path) -> tuple[NDArray[np.floating[Any]] | None, tuple[str, ...]]:
+    """Return the probabilities [n, k] that lie beside ranked classes, and what to say about the order."""
+    taken_as_ranked = ("The columns were taken as ranked, best first; nothing in the file tells.",)
+    other = path.with_name(path.name.replace("preds", "probs"))
+    if other == path or not other.is_file():
+        return None, taken_as_ranked
+    probs = _load_npy(other)
+    if probs.shape != array.shape or probs.dtype.kind != "f":
+        return None, (
+            *taken_as_ranked,
+            f"{other.name} beside it has another shape, {probs.shape}; it was not used.",
+        )
+    return as_floats(np.asarray(probs)), (
+        f"The best of each row was chosen by the probabilities in {other.name}.",
+    )
+
+
+def _load_npy(path: Path) -> NDArray[Any]:
+    """Map an npy file; an array without rows cannot be mapped, so it is read."""
+    with path.open("rb") as file:
+        shape, _, dtype = read_header(file, path)
+    refuse_objects(dtype, path)
+    with refusing_damage(path), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # numpy warns of headers that Python 2 wrote
+        mode: Any = "r" if 0 not in shape else None
+        array: NDArray[Any] = np.load(path, mmap_mode=mode, allow_pickle=False)
+    return array
+
+
+def refuse_objects(dtype: np.dtype[Any], path: Path | str) -> None:
+    """Refuse arrays that only unpickling could read.
+
+    Raises
+    ------
+    InputError
+        The type is, or has a field of, Python objects.
+    """
+    if dtype.hasobject:
+        raise InputError(
+            path, "the array holds pickled Python objects, which run code when loaded", fix=_NO_OBJECTS
+        )
+
+
+def read_header(file: IO[bytes], where: Path | str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Read an npy header: shape, whether columns come first in memory, and type.
+
+    Raises
+    ------
+    InputError
+        It is cut short, or of a version that only structured arrays with non-latin names have.
+    """
+    with refusing_damage(where), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        version = np.lib.format.read_magic(file)
+        if version == (1, 0):
+            return np.lib.format.read_array_header_1_0(file)
+        return np.lib.format.read_array_header_2_0(file)
+
+
+def arrow_column(values: NDArray[Any], where: Path | str) -> pa.Array:
+    """Return one Arrow column [n] of an array [n], or a list column of [n, k].
+
+    Raises
+    ------
+    InputError
+        Values of a type that no predictions have.
+    """
+    with refusing_damage(where):
+        if is_bfloat16(values):
+            values = as_floats(values)
+        if values.dtype.kind == "S":
+            values = np.char.decode(values, "utf-8")
+        native = np.ascontiguousarray(values).astype(values.dtype.newbyteorder("="), copy=False)
+        if native.dtype == np.float16:
+            native = native.astype(np.float32)
+        flat = pa.array(native.reshape(-1))
+        if values.ndim == 1:
+            return flat
+        offsets = np.arange(len(values) + 1, dtype=np.int32) * int(np.prod(values.shape[1:], dtype=np.int64))
+        return pa.ListArray.from_arrays(pa.array(offsets), flat)

@@ -1,0 +1,166 @@
+"""Is a file's row order, or its class axis, the one it is taken for?
+
+A wrong order always looks like chance: the prediction says nothing about the image. So does a permuted class axis;
+a shifted one is nearly always right once it is shifted back. Both are recognised here, before any figure is given,
+and told from files that hold only mistakes: those are no better than chance either, but a mistake is kin of what
+the image shows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from imagenet_errors.labels import LabelSpace
+from imagenet_errors.problems import InputError
+
+ENOUGH_ROWS = 20
+"""Below this many rows, an all-wrong file and a misordered one cannot be told apart."""
+_CLEARLY_RIGHT = 0.2
+_CLEARLY_BETTER = 3
+"""How many times as often right a shift must be as no shift, and as the shift the other way: mistakes between
+neighbouring classes (wnids sort kin together) are as frequent in either direction."""
+_MIN_DEVIATIONS = 4.0
+"""Of 2,000 shuffled files of 20 to 200 rows one exceeded this; of 40 random mistakes, 1 in 100 falls short."""
+_SAME_LABEL = 0.3
+"""How often two predictions of one class have the same label. A model of accuracy a with its classes renamed:
+a squared (AlexNet 0.35, the best 0.7); mistakes only: 0.05 to 0.3, above that only where they are close kin."""
+_CLOSE_KIN = 1.3
+"""Deviations per root of the number of rows: mistakes 1.15 to 2; classes mixed up among animals and things 0.9."""
+_ENOUGH_CLASSES = 20
+
+ALL_MISTAKES = "If the file holds mistakes only, pass --no-check-order."
+
+
+@dataclass(frozen=True)
+class Suspicion:
+    """What is wrong, and the flag that would settle it."""
+
+    what: str
+    fix: str
+
+
+def suspicion(label: NDArray[np.integer], top1: NDArray[np.integer], labels: LabelSpace) -> Suspicion | None:
+    """Return what makes predictions (int [n], beside the original labels int [n]) implausible, or None.
+
+    Files that hold only mistakes are plausible: a mistaken class is still kin of what the image shows (their
+    common WordNet ancestors are many), while a wrong order gives kinship by chance alone.
+    """
+    if len(label) < ENOUGH_ROWS:
+        return None
+    right = float(np.mean(top1 == label))
+    shift = fitting_shift(label, top1)
+    if shift:
+        return _shifted(right, float(np.mean(top1 + shift == label)), shift)
+    if not is_chance(label, top1):
+        return None
+    deviations = kinship(label, top1, labels)
+    n_classes, agreement = _agreement(label, top1)
+    if n_classes >= _ENOUGH_CLASSES and agreement > _SAME_LABEL and deviations < _CLOSE_KIN * len(label) ** 0.5:
+        return _relabelled(right, agreement)
+    if deviations > _MIN_DEVIATIONS:
+        return None
+    return Suspicion(
+        f"accuracy is at chance ({right:.2%}): the rows are in another order than the names or labels they are "
+        "matched to, or the classes are",
+        f"Pass --row-order (name, imagefolder or a file of names) or --class-axis. {ALL_MISTAKES}",
+    )
+
+
+def is_chance(label: NDArray[np.integer], top1: NDArray[np.integer], n_classes: int = 1000) -> bool:
+    """Return True when no more predictions are right than luck gives: mean plus four deviations."""
+    expected = len(label) / n_classes
+    return int(np.sum(top1 == label)) <= expected + 4 * float(np.sqrt(expected)) + 1
+
+
+def fits_clearly(label: NDArray[np.integer], top1: NDArray[np.integer]) -> bool:
+    """Return True when predictions are right far more often than luck gives."""
+    return len(label) > 0 and float(np.mean(top1 == label)) > 0.02 and not is_chance(label, top1)
+
+
+def fitting_shift(label: NDArray[np.integer], top1: NDArray[np.integer]) -> int:
+    """Return -1 or 1 where adding that to every class index makes far more predictions right, else 0."""
+    if not len(label):
+        return 0
+    by_shift = {shift: float(np.mean(top1 + shift == label)) for shift in (-1, 0, 1)}
+    best = max(by_shift, key=lambda shift: by_shift[shift])
+    others = max(share for shift, share in by_shift.items() if shift != best)
+    return best if by_shift[best] > max(_CLEARLY_RIGHT, _CLEARLY_BETTER * others) else 0
+
+
+def _shifted(right: float, shifted: float, shift: int) -> Suspicion:
+    found = f"{right:.2%} are right as written, {shifted:.2%} with every class index {shift:+d}"
+    if shift < 0:
+        flag = "Pass --class-axis 1001 (a background class in front)."
+    else:
+        flag = "Write indices 0..999, or pass --class-axis FILE (a wnid a line, in output order)."
+    return Suspicion(f"class indices are shifted: {found}", f"{flag} {ALL_MISTAKES}")
+
+
+def kinship(label: NDArray[np.integer], top1: NDArray[np.integer], labels: LabelSpace) -> float:
+    """Return by how many deviations predictions are closer kin of their labels than shuffled ones are.
+
+    Kinship is the number of common ancestors, averaged over rows; its mean and deviation over all ways to shuffle
+    the predictions are known exactly. Where all shuffles are alike (one label, or one prediction, in all rows) the
+    comparison is with classes drawn at random.
+
+    Source: Hoeffding 1951, "A combinatorial central limit theorem", theorem 2.
+    """
+    n, n_classes = len(label), len(labels)
+    shared = common_ancestors(labels)
+    found = float(shared[label, top1].mean())
+    of_labels, of_top1 = (np.bincount(side, minlength=n_classes) / n for side in (label, top1))
+    if max(of_labels.max(), of_top1.max()) == 1:
+        of_labels = of_top1 = np.full(n_classes, 1 / n_classes)
+    by_row, by_column = shared @ of_top1, of_labels @ shared
+    mean = float(of_labels @ by_row)
+    centred = shared - by_row[:, None] - by_column[None, :] + mean
+    deviation = float(np.sqrt(of_labels @ (centred**2) @ of_top1 / (n - 1)))
+    return (found - mean) / deviation
+
+
+def common_ancestors(labels: LabelSpace) -> NDArray[np.float32]:
+    """Return float32 [C, C]: how many WordNet hypernyms two classes have in common, themselves included."""
+    from imagenet_errors.evidence.wordnet import load_wordnet
+
+    wordnet = load_wordnet()
+    owners, ancestors = wordnet.ancestor_pairs(wordnet.rows(labels.wnids))
+    seen, column = np.unique(ancestors, return_inverse=True)
+    is_ancestor = np.zeros((len(labels), len(seen)), dtype=np.float32)
+    is_ancestor[owners, column] = 1
+    shared: NDArray[np.float32] = is_ancestor @ is_ancestor.T
+    return shared
+
+
+def _agreement(label: NDArray[np.integer], top1: NDArray[np.integer]) -> tuple[int, float]:
+    """Return how many classes are predicted twice or more, and how often two of such rows have one label."""
+    beside = np.zeros((int(top1.max()) + 1, int(label.max()) + 1), dtype=np.int64)
+    np.add.at(beside, (top1, label), 1)
+    total = beside.sum(axis=1)
+    several = total > 1
+    if not several.any():
+        return 0, 0.0
+    pairs, alike = total * (total - 1), (beside * (beside - 1)).sum(axis=1)
+    return int(several.sum()), float(np.mean(alike[several] / pairs[several]))
+
+
+def _relabelled(right: float, agreement: float) -> Suspicion:
+    return Suspicion(
+        f"accuracy is at chance ({right:.2%}), yet images of one predicted class often have the same label "
+        f"({agreement:.0%} of pairs): the classes are in another order than ascending wnids",
+        f"Pass --class-axis FILE (a wnid a line, in the order of the model's outputs). {ALL_MISTAKES}",
+    )
+
+
+def refuse(doubt: Suspicion | None, *, where: object) -> None:
+    """Raise what was found.
+
+    Raises
+    ------
+    InputError
+        There is a suspicion.
+    """
+    if doubt is not None:
+        raise InputError(str(where), doubt.what, fix=doubt.fix)

@@ -1,0 +1,130 @@
+"""From a path that the user gave to one model's predictions, matched to the annotated images."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from imagenet_errors.labels import LabelSpace
+from imagenet_errors.problems import InputError
+from imagenet_errors.readers import read_raw
+from imagenet_errors.readers.match import MatchRules, match
+from imagenet_errors.readers.resolve import resolve
+from imagenet_errors.tables import Annotations, Predictions
+
+_ENDINGS = (
+    ".csv",
+    ".tsv",
+    ".txt",
+    ".parquet",
+    ".feather",
+    ".arrow",
+    ".json",
+    ".jsonl",
+    ".npy",
+    ".npz",
+    ".gz",
+)
+
+
+@dataclass(frozen=True)
+class ReadRules:
+    """What the user stated about predictions files; everything else is proven from the file or refused.
+
+    ``class_axis`` is a known axis or a file of wnids; ``columns`` role -> column name; for ``row_order`` and the
+    rest see ``match.MatchRules``.
+    """
+
+    row_order: str | None = None
+    class_axis: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    allow_partial: bool = False
+    check_order: bool = True
+
+
+def read_predictions(
+    path: Path, annotations: Annotations, labels: LabelSpace, *, rules: ReadRules
+) -> Predictions:
+    """Read one predictions file of any known form.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, its classes or rows cannot be told, or it does not cover the annotated images.
+    """
+    raw = read_raw(path, columns=rules.columns)
+    resolved = resolve(raw, labels, axis_name=rules.class_axis, where=path)
+    matching = MatchRules(rules.row_order, rules.allow_partial, rules.check_order)
+    return match(resolved, annotations, labels, model=model_name(path), path=path, rules=matching)
+
+
+def model_name(path: Path) -> str:
+    """Return the model's name: the stem; for ``MODEL/preds.npz``, as the published program writes, the folder."""
+    name = path.name
+    if name == "preds.npz":
+        return path.resolve().parent.name
+    while Path(name).suffix.lower() in _ENDINGS:
+        name = Path(name).stem
+    return name
+
+
+def prediction_files(given: Sequence[Path]) -> tuple[Path, ...]:
+    """Return the files meant by files and folders, folders' files in the order of their names.
+
+    Raises
+    ------
+    InputError
+        A path does not exist, a folder holds no predictions, or two files would be the same model.
+    """
+    files: list[Path] = []
+    for path in given:
+        if not path.exists():
+            raise InputError(path, "no such file or folder", fix="Check the path.")
+        found = _inside(path) if path.is_dir() else [path]
+        if not found:
+            raise InputError(
+                path, "no predictions in this folder", fix=f"Known endings: {', '.join(_ENDINGS)}."
+            )
+        files += found
+    if not files:
+        raise InputError(
+            "PREDICTIONS", "no file given", fix="Name files or folders of predictions, or pass --demo."
+        )
+    files = list(dict.fromkeys(files))
+    _refuse_twins(files)
+    return tuple(files)
+
+
+def _inside(folder: Path) -> list[Path]:
+    nested = [*folder.glob("*"), *folder.glob("*/preds.npz")]
+    return sorted(
+        path
+        for path in nested
+        if path.is_file()
+        and path.suffix.lower() in _ENDINGS
+        and path.name != "samples_info.npz"
+        and not path.name.startswith(".")
+        and path.stem.upper() != "README"
+        and not _lies_beside(path)
+    )
+
+
+def _lies_beside(path: Path) -> bool:
+    """Return True for a list of names (a row order) and for the probabilities that belong to a file of classes."""
+    if path.suffix == ".npy" and "probs" in path.name:
+        return path.with_name(path.name.replace("probs", "preds")).is_file()
+    with path.open("rb") as file:
+        return path.suffix == ".json" and b"".join(file.read(64).split()).startswith(b'["')
+
+
+def _refuse_twins(files: Sequence[Path]) -> None:
+    owner: dict[str, Path] = {}
+    for path in files:
+        other = owner.setdefault(model_name(path), path)
+        if other != path:
+            raise InputError(
+                path,
+                f"is the same model as {other}: both are named {model_name(path)!r}",
+                fix="A model is named by its file's stem; rename one of them.",
+            )

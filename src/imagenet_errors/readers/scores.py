@@ -1,0 +1,242 @@
+"""Dense scores, a value for every class: their top-1, its confidence, and the rows that have none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from imagenet_errors.problems import InputError, counted
+from imagenet_errors.readers.raw import RawPredictions, ScoreSource
+
+CHUNK_BYTES = 1 << 23
+"""Size of a block of rows; a few times this is all the memory that reducing takes."""
+SUM_TOLERANCE = 1e-2
+"""How far from 1 a row of probabilities may add up to: bfloat16 keeps 8 bits, so errors stay under 0.4 %."""
+
+OUTPUT_IS_NAN = "an output is NaN"
+OUTPUT_IS_INFINITE = "an output is infinite"
+
+
+def rows_a_chunk(n_outputs: int, itemsize: int) -> int:
+    """Return how many rows make a block of about :data:`CHUNK_BYTES`."""
+    return max(1, CHUNK_BYTES // max(1, n_outputs * itemsize))
+
+
+def as_floats(block: NDArray[Any]) -> NDArray[np.floating[Any]]:
+    """Return the block as float32, or float64 where float32 could merge different values."""
+    if block.dtype in (np.float32, np.float64):
+        return block.astype(block.dtype.newbyteorder("="), copy=False)
+    if (
+        block.dtype.kind == "V"
+    ):  # bfloat16, which numpy stores as two nameless bytes: the upper half of a float32
+        return (np.ascontiguousarray(block).view("<u2").astype(np.uint32) << 16).view(np.float32)
+    narrow = block.dtype.itemsize <= 2
+    return block.astype(np.float32 if narrow else np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayScores:
+    """Scores in an array [n, C] of any number type, perhaps memory-mapped."""
+
+    values: NDArray[Any]
+    where: str
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows n and outputs C."""
+        return self.values.shape[0], self.values.shape[1]
+
+    def chunks(self) -> Iterator[NDArray[np.floating[Any]]]:
+        """Yield blocks of rows as floats."""
+        step = rows_a_chunk(self.shape[1], self.values.dtype.itemsize)
+        for start in range(0, self.shape[0], step):
+            yield as_floats(self.values[start : start + step])
+
+
+@dataclass(frozen=True, eq=False)
+class Top1:
+    """The best of each row of a block, m rows.
+
+    ``index`` int64 [m], -1 where the row is unusable; ``is_tied``, ``is_nan``, ``is_infinite`` bool [m].
+    """
+
+    index: NDArray[np.int64]
+    is_tied: NDArray[np.bool_]
+    is_nan: NDArray[np.bool_]
+    is_infinite: NDArray[np.bool_]
+
+
+def top1_from_scores(
+    scores: NDArray[np.floating[Any]], *, axis_positions: NDArray[np.int64] | None = None
+) -> Top1:
+    """Find the top-1 of each row of scores [m, C], among the columns ``axis_positions`` [K] if given.
+
+    The lowest index wins a tie. A NaN or +inf anywhere in a row makes it unusable (numpy's argmax would
+    return the NaN's place, and 0, a tench, for a row of NaN); -inf is a masked class, fine beside others.
+    ``index`` is the position within ``axis_positions``.
+    """
+    kept = scores if axis_positions is None else scores[:, axis_positions]
+    index = np.argmax(kept, axis=1).astype(np.int64)
+    best = np.take_along_axis(kept, index[:, None], axis=1)
+    largest = scores.max(axis=1)  # NaN where any is NaN
+    is_nan = np.isnan(largest)
+    is_infinite = ~is_nan & (np.isposinf(largest) | np.isneginf(best[:, 0]))
+    usable = ~(is_nan | is_infinite)
+    is_tied = usable & (np.count_nonzero(kept == best, axis=1) > 1)
+    return Top1(np.where(usable, index, -1), is_tied, is_nan, is_infinite)
+
+
+def _confidence(
+    scores: NDArray[np.floating[Any]], at: NDArray[np.int64]
+) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """Return the probability float32 [m] of column ``at`` [m] (-1: NaN); bool [m]: rows of probabilities."""
+    value = np.take_along_axis(scores, np.maximum(at, 0)[:, None], axis=1)[:, 0].astype(np.float64)
+    with np.errstate(invalid="ignore", over="ignore"):
+        adds_to_one = np.abs(scores.sum(axis=1) - 1) <= SUM_TOLERANCE
+        is_probability = (scores.min(axis=1) >= 0) & adds_to_one
+        logits = np.flatnonzero(~is_probability & (at >= 0))
+        if logits.size:
+            largest = scores[logits].max(axis=1)
+            total = np.exp(scores[logits] - largest[:, None]).sum(axis=1, dtype=np.float64)
+            value[logits] = np.exp(value[logits] - largest) / total
+    return np.where(at >= 0, value, np.nan).astype(np.float32), is_probability
+
+
+def _stated_within(
+    raw: RawPredictions, source: ScoreSource, columns: NDArray[np.int64]
+) -> NDArray[np.int64] | None:
+    """Return the classes that the file states as positions within ``columns``; -1 where not among them."""
+    if raw.index is None:
+        return None
+    n_outputs = source.shape[1]
+    outside = np.flatnonzero(raw.index >= n_outputs)
+    if outside.size:
+        raise InputError(
+            source.where,
+            f"{counted(outside.size, 'stated class', 'stated classes')} outside the {n_outputs:,} outputs",
+            example=f"class {raw.index[outside[0]]} in row {outside[0] + 1}",
+            fix="Give a file whose stated classes and outputs share one class axis.",
+        )
+    place = np.full(n_outputs + 1, -1, dtype=np.int64)  # the last one is for rows that state none, -1
+    place[columns] = np.arange(columns.size)
+    return place[raw.index]
+
+
+@dataclass(frozen=True, eq=False)
+class _Reduced:
+    """All blocks put together: a row each."""
+
+    best: Top1
+    chosen: NDArray[np.int64]
+    confidence: NDArray[np.float32]
+    is_probability: NDArray[np.bool_]
+
+
+def _reduce(source: ScoreSource, columns: NDArray[np.int64], *, stated: NDArray[np.int64] | None) -> _Reduced:
+    keep = None if np.array_equal(columns, np.arange(source.shape[1])) else columns
+    blocks: list[tuple[NDArray[Any], ...]] = []
+    start = 0
+    for scores in source.chunks():
+        best = top1_from_scores(scores, axis_positions=keep)
+        chosen = best.index
+        if stated is not None:
+            said = stated[start : start + len(scores)]
+            chosen = np.where((said >= 0) & (best.index >= 0), said, best.index)
+        at = np.where(chosen >= 0, columns[chosen], -1)
+        flags = (best.index, best.is_tied, best.is_nan, best.is_infinite)
+        blocks.append((*flags, chosen, *_confidence(scores, at)))
+        start += len(scores)
+    index, tied, nan, infinite, *rest = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    return _Reduced(Top1(index, tied, nan, infinite), *rest)
+
+
+def reduce_scores(raw: RawPredictions, columns: NDArray[np.int64] | None = None) -> RawPredictions:
+    """Reduce dense scores to one top-1 a row, among the given columns of the class axis.
+
+    Parameters
+    ----------
+    raw
+        What a reader returned; without ``scores`` it is returned as it is.
+    columns
+        int64 [K], distinct positions on the class axis, in the order of the label space; None for all C.
+        ``index`` of the result is the position *within* ``columns``.
+
+    A class that the file states itself is kept where it is among ``columns``; disagreements are counted in a
+    note. The confidence is the value itself in rows of probabilities (not negative, adding up to 1), else
+    the softmax; both over all C outputs, whatever the columns.
+
+    Raises
+    ------
+    InputError
+        A stated class lies outside the class axis, or the file breaks off.
+    """
+    source = raw.scores
+    if source is None:
+        return raw
+    every = np.arange(source.shape[1], dtype=np.int64)
+    columns = every if columns is None else np.asarray(columns, dtype=np.int64)
+    stated = _stated_within(raw, source, columns)
+    found = _reduce(source, columns, stated=stated)
+    labels = raw.axis_labels
+    return replace(
+        raw,
+        index=found.chosen,
+        text=raw.text if labels is None else _labels_at(labels, columns, found.chosen),
+        confidence=found.confidence if raw.confidence is None else raw.confidence,
+        n_outputs=source.shape[1],
+        n_ties=raw.n_ties + int(found.best.is_tied.sum()),
+        invalid=raw.invalid | _unusable(found.best),
+        notes=(*raw.notes, *_notes(raw, found, n_columns=columns.size, stated=stated)),
+        scores=None,
+        axis_labels=None,
+    )
+
+
+def _labels_at(
+    labels: tuple[str, ...], columns: NDArray[np.int64], chosen: NDArray[np.int64]
+) -> pa.StringArray:
+    at = pa.array(columns[np.maximum(chosen, 0)], mask=chosen < 0)
+    return pa.array(labels, type=pa.string()).take(at)
+
+
+def _unusable(best: Top1) -> dict[str, NDArray[np.int64]]:
+    rows = {OUTPUT_IS_NAN: best.is_nan, OUTPUT_IS_INFINITE: best.is_infinite}
+    return {reason: np.flatnonzero(mask) for reason, mask in rows.items() if mask.any()}
+
+
+def _notes(
+    raw: RawPredictions, found: _Reduced, *, n_columns: int, stated: NDArray[np.int64] | None
+) -> list[str]:
+    n_outputs = raw.scores.shape[1] if raw.scores else 0
+    notes = []
+    usable = found.best.index >= 0
+    if stated is not None:
+        n_differ = int((usable & (stated >= 0) & (stated != found.best.index)).sum())
+        if n_differ:
+            notes.append(
+                f"The stated class is not the one with the largest value in {counted(n_differ, 'row')} of "
+                f"{raw.n_rows:,}; the stated class was kept."
+            )
+        n_elsewhere = int((usable & (stated < 0)).sum())
+        if n_elsewhere:
+            notes.append(
+                f"No class among the {n_columns:,} used is stated in {counted(n_elsewhere, 'row')}; "
+                "the one with the largest value was taken."
+            )
+    if raw.confidence is None:
+        n_softmax = int((usable & ~found.is_probability).sum())
+        if n_softmax:
+            notes.append(
+                f"The confidence is the softmax of all {n_outputs:,} outputs in {counted(n_softmax, 'row')}."
+            )
+        elif n_columns < n_outputs:
+            notes.append(
+                f"The confidence is the probability among all {n_outputs:,} outputs; "
+                f"it was not renormalised to the {n_columns:,} used."
+            )
+    return notes

@@ -1,0 +1,1 @@
+"""The rules, one error type a file; their order is in :mod:`imagenet_errors.chain`."""

@@ -1,0 +1,44 @@
+"""Spurious correlation: the prediction often appears together with an accepted label in other images.
+
+Source: Peychev et al., NeurIPS 2023, section 3 (spurious correlations: co-occurrence in ReaL labels).
+Differs: names the accepted label seen most often beside the prediction, with the number of images.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+
+from imagenet_errors.evidence.cooccurrence import CoOccurrence
+from imagenet_errors.tables import Cases, Finding
+from imagenet_errors.wording import either, fill, listed, named
+
+
+@dataclass(frozen=True, eq=False)
+class SpuriousCorrelation:
+    """The model named a thing that is not there but usually is in such company."""
+
+    co_occurrence: CoOccurrence
+
+    name: ClassVar[str] = "spurious_correlation"
+    counts_as: ClassVar[str] = "explained"
+
+    def __call__(self, cases: Cases) -> Finding:
+        """Explain the cases whose prediction co-occurs with an accepted label; evidence: that label."""
+        pair = (cases.prediction_of_accepted, cases.accepted.values)
+        seen = np.where(self.co_occurrence.pairs[pair], 1 + self.co_occurrence.n_images[pair], 0)
+        companion = cases.accepted.best_of(seen)
+        n_images = self.co_occurrence.n_images[cases.prediction, companion]
+        return Finding(companion >= 0, {"companion": companion, "n_images": n_images})
+
+    def says(self, cases: Cases, finding: Finding, names: pa.StringArray) -> pa.StringArray:
+        """Say for each case in how many other images the two appear together, or that they do not."""
+        prediction, n_images = named(cases.prediction, names), finding.evidence["n_images"]
+        companion = named(finding.evidence["companion"], names)
+        counted = fill("{} and {} appear together in {} other images.", prediction, companion, n_images)
+        yes = either(n_images > 0, counted, fill("{} and {} are a listed pair.", prediction, companion))
+        no = fill("{} does not co-occur with any of: {}.", prediction, listed(cases.accepted, names))
+        return either(finding.explains, yes, no)

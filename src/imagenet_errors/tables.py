@@ -1,0 +1,225 @@
+"""The tables that pass from one part to the next: frozen dataclasses of equally long arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Ragged:
+    """A list of ints a row: row i is ``values[offsets[i]:offsets[i + 1]]``.
+
+    ``offsets`` int64 [n + 1], ``values`` int16 [total].
+    """
+
+    offsets: NDArray[np.int64]
+    values: NDArray[np.int16]
+
+    @classmethod
+    def of(cls, rows: Iterable[Iterable[int]]) -> Ragged:
+        """Build from nested sequences of ints."""
+        lists = [list(row) for row in rows]
+        lengths = np.array([len(row) for row in lists], dtype=np.int64)
+        flat = [value for row in lists for value in row]
+        return cls(np.concatenate(([0], np.cumsum(lengths))).astype(np.int64), np.array(flat, dtype=np.int16))
+
+    @classmethod
+    def from_arrow(cls, lists: pa.ListArray) -> Ragged:
+        """Build from an Arrow list array without nulls; a slice of a longer array is fine."""
+        offsets = lists.offsets.to_numpy().astype(np.int64)
+        return cls(offsets - offsets[0], lists.flatten().to_numpy(zero_copy_only=False).astype(np.int16))
+
+    def to_arrow(self) -> pa.ListArray:
+        """Return the rows as an Arrow ``list<int16>`` array."""
+        return pa.ListArray.from_arrays(pa.array(self.offsets.astype(np.int32)), pa.array(self.values))
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.offsets) - 1
+
+    def __getitem__(self, row: int) -> NDArray[np.int16]:
+        """Return one row's values."""
+        return self.values[self.offsets[row] : self.offsets[row + 1]]
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """The number of values in each row, int64 [n]."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def owners(self) -> NDArray[np.int64]:
+        """The row that each value belongs to, int64 [total]."""
+        return np.repeat(np.arange(len(self)), self.lengths)
+
+    def take(self, rows: NDArray[np.integer]) -> Ragged:
+        """Return the given rows, in the given order."""
+        lengths = self.lengths[rows]
+        offsets = np.concatenate(([0], np.cumsum(lengths)))
+        within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
+        return Ragged(offsets, self.values[np.repeat(self.offsets[rows], lengths) + within])
+
+    def ascending(self) -> Ragged:
+        """Return the rows with their values ascending and each once."""
+        pairs = np.unique(self.owners << 16 | self.values)
+        offsets = np.searchsorted(pairs, np.arange(len(self) + 1) << 16).astype(np.int64)
+        return Ragged(offsets, (pairs & 0xFFFF).astype(np.int16))
+
+    def any_of(self, claim: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return bool [n]: in which rows the claim (bool [total], one a value) holds for any value."""
+        found = np.zeros(len(self), dtype=np.bool_)
+        found[self.owners[claim]] = True
+        return found
+
+    def best_of(self, score: NDArray[np.integer]) -> NDArray[np.int16]:
+        """Return int16 [n]: each row's value of highest positive score (int [total]); -1 without one.
+
+        Of equal scores the first value wins.
+        """
+        best = np.full(len(self), -1, dtype=np.int16)
+        scored = np.flatnonzero(score > 0)[::-1]
+        rising = scored[np.argsort(score[scored], kind="stable")]
+        best[self.owners[rising]] = self.values[rising]  # subtle: the last write stays: the best, the first
+        return best
+
+
+@dataclass(frozen=True, eq=False)
+class Annotations:
+    """What is known of every annotated image, rows sorted by file name.
+
+    ``label`` int16 [n] is the original label; ``accepted`` holds the accepted labels, ascending.
+    """
+
+    name: str
+    file_names: pa.StringArray
+    label: NDArray[np.int16]
+    accepted: Ragged
+    problematic: NDArray[np.bool_]
+
+    def __len__(self) -> int:
+        """Return the number of annotated images n."""
+        return len(self.label)
+
+    @cached_property
+    def evaluated(self) -> NDArray[np.bool_]:
+        """bool [n]: images that count; problematic ones and those without an accepted label do not."""
+        return ~self.problematic & (self.accepted.lengths > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """One model's predictions, matched to the annotated images.
+
+    ``rows`` int64 [m] ascending rows of the annotations, ``top1`` int16 [m], ``confidence`` float32 [m]
+    (NaN where not given) or None.
+    """
+
+    model: str
+    rows: NDArray[np.int64]
+    top1: NDArray[np.int16]
+    confidence: NDArray[np.float32] | None
+    intake: Intake
+
+
+@dataclass(frozen=True)
+class Intake:
+    """What became of a predictions file's rows: every one is counted in exactly one way."""
+
+    format: str
+    n_rows: int
+    n_matched: int
+    n_extra: int = 0
+    n_repeated: int = 0
+    n_invalid: int = 0
+    n_missing: int = 0
+    n_ties: int = 0
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Cases:
+    """Distinct (image, predicted class) pairs; what a case is depends on no model.
+
+    ``rows`` int64 [n] rows of the annotations, ``prediction`` and ``label`` int16 [n], ``accepted`` n rows.
+    """
+
+    rows: NDArray[np.int64]
+    prediction: NDArray[np.int16]
+    label: NDArray[np.int16]
+    accepted: Ragged
+
+    def __len__(self) -> int:
+        """Return the number of cases n."""
+        return len(self.rows)
+
+    def take(self, chosen: NDArray[np.integer]) -> Cases:
+        """Return the chosen cases."""
+        return Cases(
+            self.rows[chosen], self.prediction[chosen], self.label[chosen], self.accepted.take(chosen)
+        )
+
+    @cached_property
+    def prediction_of_accepted(self) -> NDArray[np.int16]:
+        """int16 [total]: beside every accepted label, the class that was predicted."""
+        return self.prediction[self.accepted.owners]
+
+    @cached_property
+    def codes(self) -> NDArray[np.int64]:
+        """int64 [n]: one number a case, by which evidence tables are searched."""
+        return case_codes(self.rows, self.prediction)
+
+
+def case_codes(rows: NDArray[np.integer], prediction: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return a number for every (image row, predicted class), ordered by row, then class."""
+    return rows.astype(np.int64) * (1 << 15) + prediction
+
+
+def cases_of(annotations: Annotations, rows: NDArray[np.int64], prediction: NDArray[np.int16]) -> Cases:
+    """Return the cases (rows[i], prediction[i]) with what the annotations say of their images."""
+    return Cases(rows, prediction, annotations.label[rows], annotations.accepted.take(rows))
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """A stage's answer for n cases.
+
+    ``explains`` bool [n]; ``evidence`` columns [n] that the explanation and ``why`` are written from;
+    ``lacks_evidence`` bool [n] where the stage could not tell for want of evidence.
+    """
+
+    explains: NDArray[np.bool_]
+    evidence: dict[str, Array] = field(default_factory=dict)
+    lacks_evidence: NDArray[np.bool_] | None = None
+
+    def take(self, chosen: NDArray[np.integer]) -> Finding:
+        """Return the finding for the chosen cases."""
+        lacks = None if self.lacks_evidence is None else self.lacks_evidence[chosen]
+        return Finding(
+            self.explains[chosen], {key: column[chosen] for key, column in self.evidence.items()}, lacks
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Verdicts:
+    """The chain's answer for n cases.
+
+    ``error_type`` int8 [n] into ``chain.ERROR_TYPES``; one sentence a case; ``lacking``: stage name ->
+    bool [n], the cases that reached the stage and that it could not judge for want of evidence.
+    """
+
+    error_type: NDArray[np.int8]
+    explanation: pa.StringArray
+    lacking: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+
+
+def strings(values: Sequence[str] | pa.Array) -> pa.StringArray:
+    """Return an Arrow string array of one chunk."""
+    return values if isinstance(values, pa.StringArray) else pa.array(values, type=pa.string())

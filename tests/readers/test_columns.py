@@ -1,0 +1,207 @@
+"""Which column plays which role, by header and by content; what is uncertain is asked, not guessed."""
+
+import pyarrow as pa
+import pytest
+
+from imagenet_errors.problems import InputError
+from imagenet_errors.readers.columns import choose_roles
+from imagenet_errors.readers.fields import fields_of
+
+IMAGES = ["a.JPEG", "b.JPEG"]
+CLASSES = [65, 970]
+OTHER = [3, 4]
+TEXTS = ["sea snake", "alp"]
+WNIDS = ["n01751748", "n09193705"]
+PROBS = [0.5, 0.25]
+
+
+def roles(table, columns=None, **how):
+    arrays = [pa.array(values) for values in table.values()]
+    fields = fields_of(list(table), arrays, where="model.csv")
+    return choose_roles(fields, where="model.csv", columns=columns, **how)
+
+
+def headers(chosen):
+    named = {role: getattr(chosen, role) for role in ("name", "index", "label", "confidence", "scores")}
+    return {role: field.header for role, field in named.items() if field is not None}
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        pytest.param(
+            {"filename": IMAGES, "index": CLASSES, "label": TEXTS, "prob": PROBS},
+            {"name": "filename", "index": "index", "label": "label", "confidence": "prob"},
+            id="timm",
+        ),
+        pytest.param(
+            {"file_name": IMAGES, "predicted_class": CLASSES, "predicted_probability": PROBS},
+            {"name": "file_name", "index": "predicted_class", "confidence": "predicted_probability"},
+            id="ImageNet-X",
+        ),
+        pytest.param(
+            {"image": IMAGES, "wnid": WNIDS, "score": PROBS},
+            {"name": "image", "label": "wnid", "confidence": "score"},
+            id="wnids are labels",
+        ),
+        pytest.param(
+            {"path": IMAGES, "pred_index": CLASSES, "pred_label": TEXTS},
+            {"name": "path", "index": "pred_index", "label": "pred_label"},
+            id="index and text of the prediction",
+        ),
+        pytest.param({"index": CLASSES, "wnid": WNIDS}, {"index": "index", "label": "wnid"}, id="no names"),
+        pytest.param(
+            {"wnid": WNIDS, "name": TEXTS, "score": PROBS},
+            {"label": "wnid", "confidence": "score"},
+            id="a name that is no image name is no image name",
+        ),
+        pytest.param({"id": [1, 2], "pred": CLASSES}, {"name": "id", "index": "pred"}, id="numbered images"),
+        pytest.param(
+            {"filename": IMAGES, "label": ["65", "970"]},
+            {"name": "filename", "index": "label"},
+            id="a label of numbers is an index",
+        ),
+        pytest.param(
+            {"foo": IMAGES, "bar": CLASSES, "baz": PROBS},
+            {"name": "foo", "index": "bar", "confidence": "baz"},
+            id="by content alone",
+        ),
+        pytest.param(
+            {"": IMAGES, "pred": CLASSES}, {"name": "", "index": "pred"}, id="pandas index without a name"
+        ),
+        pytest.param(
+            {"__index_level_0__": [0, 1], "filename": IMAGES, "label": TEXTS},
+            {"name": "filename", "label": "label"},
+            id="pandas row numbers are no class",
+        ),
+        pytest.param(
+            {"filename": IMAGES, "top1": CLASSES, "top5": [[65, 1], [970, 2]]},
+            {"name": "filename", "index": "top1"},
+            id="top1 beside top5",
+        ),
+        pytest.param(
+            {"filename": IMAGES, "label": TEXTS, "wnid": WNIDS},
+            {"name": "filename", "label": "wnid"},
+            id="a wnid is the exact label",
+        ),
+        pytest.param(
+            {"filename": IMAGES, "pred": CLASSES, "prediction": CLASSES},
+            {"name": "filename", "index": "pred"},
+            id="two columns that agree are one",
+        ),
+        pytest.param(
+            {"filename": IMAGES, "pred": CLASSES, "logit": [5.0, 7.5], "prob": PROBS},
+            {"name": "filename", "index": "pred", "confidence": "prob"},
+            id="a probability before a logit",
+        ),
+    ],
+)
+def test_roles_are_found(table, expected):
+    assert headers(roles(table)) == expected
+
+
+@pytest.mark.parametrize(
+    "truth", ["target", "true", "y_true", "gt", "ground_truth", "true_label", "label", "class"]
+)
+def test_the_ground_truth_is_never_the_prediction_and_that_is_said(truth):
+    chosen = roles({"filename": IMAGES, truth: OTHER, "pred": CLASSES})
+    assert chosen.index.header == "pred"
+    assert f"Column {truth!r}" in chosen.notes[0]
+    assert "not read as the prediction" in chosen.notes[0]
+
+
+def test_a_ground_truth_alone_is_no_prediction():
+    with pytest.raises(InputError, match=r"no column tells the predicted class: 'filename', 'target'"):
+        roles({"filename": IMAGES, "target": CLASSES})
+
+
+def test_row_numbers_called_index_are_left_out_and_that_is_said():
+    many = [f"{i}.JPEG" for i in range(12)]
+    chosen = roles({"index": list(range(12)), "image": many, "class_id": [7] * 12})
+    assert chosen.index.header == "class_id"
+    assert "Column 'index' counts the rows" in chosen.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("table", "role"),
+    [
+        pytest.param({"filename": IMAGES, "pred": CLASSES, "prediction": OTHER}, "index", id="two indices"),
+        pytest.param({"filename": IMAGES, "label": TEXTS, "category": TEXTS[::-1]}, "label", id="two labels"),
+        pytest.param(
+            {"filename": IMAGES, "file_name": IMAGES[::-1], "pred": CLASSES}, "name", id="two names"
+        ),
+        pytest.param(
+            {"filename": IMAGES, "pred": CLASSES, "prob": PROBS, "confidence": PROBS[::-1]},
+            "confidence",
+            id="two probs",
+        ),
+        pytest.param({"foo": IMAGES, "bar": CLASSES, "baz": OTHER}, "index", id="two by content"),
+    ],
+)
+def test_two_columns_with_an_equal_right_are_asked_about(table, role):
+    with pytest.raises(InputError, match=rf"2 columns may be the {role}: .*--column {role}=NAME"):
+        roles(table)
+
+
+def test_what_the_user_states_is_taken():
+    table = {"a": IMAGES, "b": IMAGES[::-1], "pred": OTHER, "target": CLASSES}
+    chosen = roles(table, {"name": "b", "index": "target"})
+    assert headers(chosen) == {"name": "b", "index": "target"}
+
+
+def test_a_family_goes_by_what_its_headers_share():
+    table = {"filename": IMAGES, "x_0": PROBS, "x_1": PROBS[::-1]}
+    assert headers(roles(table, {"scores": "x"}))["scores"] == "x_0..x_1"
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ({"index": "nope"}, "no columns 'nope' among: 'filename', 'pred'"),
+        ({"colour": "pred"}, "no role 'colour'"),
+    ],
+)
+def test_a_stated_column_or_role_that_is_not_there_is_refused(columns, told):
+    with pytest.raises(InputError, match=told):
+        roles({"filename": IMAGES, "pred": CLASSES}, columns)
+
+
+def test_numbers_for_every_class_are_scores_and_a_label_beside_them_is_the_truth():
+    chosen = roles({"filename": IMAGES, "label": CLASSES, "logits": [[0.1] * 200, [0.2] * 200]})
+    assert headers(chosen) == {"name": "filename", "scores": "logits"}
+    assert "'label' was not read as the prediction" in chosen.notes[0]
+
+
+def test_as_many_numbers_as_ranked_classes_are_their_confidences():
+    table = {"filename": IMAGES, "index_0": [3, 1], "index_1": [2, 5], "prob_0": PROBS, "prob_1": [0.2, 0.1]}
+    assert headers(roles(table)) == {
+        "name": "filename",
+        "index": "index_0..index_1",
+        "confidence": "prob_0..prob_1",
+    }
+
+
+def test_a_few_falling_numbers_without_classes_are_refused():
+    with pytest.raises(
+        InputError, match=r"largest values of each row without their classes.*--include-index"
+    ):
+        roles({"filename": IMAGES, "prob_0": PROBS, "prob_1": [0.2, 0.1]})
+
+
+def test_a_table_of_accuracies_is_refused_with_an_explanation():
+    with pytest.raises(InputError, match=r"table of accuracies.*inference\.py"):
+        roles({"model": ["resnet50", "vit"], "top1": [80.1, 85.0], "top1_err": [19.9, 15.0]})
+
+
+def test_a_table_of_several_models_is_refused():
+    with pytest.raises(InputError, match=r"several models \(first: vit\)\. Write one file a model"):
+        roles({"model": ["vit", "resnet50"], "file_name": IMAGES, "prediction": CLASSES})
+
+
+def test_image_names_alone_are_a_row_order():
+    with pytest.raises(InputError, match=r"only image names.*--row-order"):
+        roles({"column 1": IMAGES})
+
+
+def test_no_class_is_needed_where_the_scores_lie_apart():
+    assert headers(roles({"file_names": IMAGES}, scores_apart=True)) == {"name": "file_names"}

@@ -1,0 +1,77 @@
+"""Columns as fields: what they hold, and which belong together."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from imagenet_errors.readers.fields import Content, content_of, fields_of
+
+
+def fields(**columns):
+    arrays = [pa.array(values) for values in columns.values()]
+    return fields_of(list(columns), arrays, where="model.csv")
+
+
+@pytest.mark.parametrize(
+    ("values", "content"),
+    [
+        pytest.param(["a/b.JPEG", "c.png"], Content.IMAGE, id="image endings"),
+        pytest.param(["ILSVRC2012_val_00000001"], Content.IMAGE, id="validation name without ending"),
+        pytest.param(["00000293"], Content.IMAGE, id="eight digits"),
+        pytest.param(["n01440764", "n01443537"], Content.WNID, id="wnids"),
+        pytest.param(["n01440764 tench"], Content.TEXT, id="wnid with name"),
+        pytest.param(["tench", "nan"], Content.TEXT, id="a class beside the word nan"),
+        pytest.param(["nan", "nan"], Content.BLANK, id="the word nan alone"),
+        pytest.param(["65", "3"], Content.INTEGER, id="written numbers"),
+        pytest.param(["65.0", "3.0"], Content.INTEGER, id="whole numbers that became floats"),
+        pytest.param(["0.5", "1e-5"], Content.NUMBER, id="written fractions"),
+        pytest.param([65.0, 3.0], Content.INTEGER, id="float column of whole numbers"),
+        pytest.param([0.0, 1.0], Content.NUMBER, id="zeros and ones may be probabilities"),
+        pytest.param(["True", "False"], Content.OTHER, id="truth values"),
+        pytest.param(["", ""], Content.EMPTY, id="blank cells"),
+        pytest.param([[1, 2], [3, 4]], Content.INTEGER, id="lists, by their values"),
+    ],
+)
+def test_content_is_told_from_the_values(values, content):
+    assert content_of(pa.array(values)) is content
+
+
+def test_numbered_columns_of_one_kind_are_a_family_in_the_order_of_their_numbers():
+    (family,) = fields(prob_1=[0.1], prob_0=[0.9], prob_2=[0.0])
+    assert [member[0].as_py() for member in family.members] == [0.9, 0.1, 0.0]
+
+
+def test_numbered_columns_with_a_gap_are_no_family():
+    assert [field.header for field in fields(top1=[3], top5=[4])] == ["top1", "top5"]
+
+
+def test_many_columns_with_wnid_headers_are_one_class_axis_with_those_labels():
+    wnids = [f"n{number:08d}" for number in np.random.default_rng(0).permutation(10**6)[:120]]
+    (axis,) = fields(**{wnid: [0.5] for wnid in wnids})
+    assert axis.labels == tuple(wnids)
+    assert axis.n_values == 120
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.large_string(),
+        pa.string_view(),
+        pa.dictionary(pa.int8(), pa.string()),
+        pa.binary(),
+        pa.large_binary(),
+    ],
+    ids=str,
+)
+def test_every_arrow_text_type_is_text(kind):
+    array = pa.array(["a.JPEG", "b.JPEG"]).cast(pa.large_string()).cast(kind)
+    (field,) = fields_of(["filename"], [array], where="model.parquet")
+    assert field.members[0].to_pylist() == ["a.JPEG", "b.JPEG"]
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.list_(pa.int64()), pa.large_list(pa.int64()), pa.list_(pa.int64(), 2)], ids=str
+)
+def test_every_arrow_list_type_is_a_list(kind):
+    (field,) = fields_of(["index"], [pa.array([[3, 1]], type=kind)], where="model.parquet")
+    assert (field.n_values, field.content) == (2, Content.INTEGER)

@@ -1,0 +1,126 @@
+"""The first stage of the order that explains a case names its error; what none explains is a failure."""
+
+import numpy as np
+import pytest
+
+from imagenet_errors.chain import DEFAULT_ORDER, ERROR_TYPES, PUBLISHED_ORDER, build_chain, judge
+from imagenet_errors.problems import InputError
+from imagenet_errors.tables import cases_of
+from toy import (
+    BEAGLE,
+    CLASS_NAMES,
+    MUG,
+    SOFA,
+    TABBY,
+    TIGER_CAT,
+    annotations,
+    co_occurrence,
+    listed,
+    one_case,
+    oov,
+    whole_evidence,
+)
+
+
+def judged(case, order=DEFAULT_ORDER, **parts):
+    verdicts = judge(case, build_chain(whole_evidence(**parts), order), CLASS_NAMES)
+    return [ERROR_TYPES[code] for code in verdicts.error_type], verdicts
+
+
+@pytest.mark.parametrize(
+    ("accepted", "prediction", "label", "parts", "expected"),
+    [
+        pytest.param({MUG}, SOFA, MUG, {}, "class_overlap", id="two names for one thing"),
+        pytest.param({SOFA, TABBY}, TABBY, SOFA, {}, "multi_object", id="a second object"),
+        pytest.param({TABBY}, TIGER_CAT, TABBY, {}, "fine_grained", id="kin"),
+        pytest.param(
+            {MUG}, BEAGLE, MUG, {"oov": oov((0, BEAGLE, True, "wolf"))}, "fine_grained_oov", id="unnamed kin"
+        ),
+        pytest.param(
+            {MUG}, BEAGLE, MUG, {"non_prototypical": listed(0)}, "non_prototypical", id="an odd instance"
+        ),
+        pytest.param({SOFA}, TABBY, SOFA, {}, "spurious_correlation", id="usual company"),
+        pytest.param({MUG}, BEAGLE, MUG, {}, "model_failure", id="nothing explains it"),
+    ],
+)
+def test_each_error_type_is_found(accepted, prediction, label, parts, expected):
+    assert judged(one_case(accepted, prediction, label), **parts)[0] == [expected]
+
+
+def test_the_least_severe_explanation_wins():
+    explained_by_four = {"oov": oov((0, TABBY, True, "cat")), "non_prototypical": listed(0)}
+    for n_left, expected in enumerate(DEFAULT_ORDER[3:]):
+        order = DEFAULT_ORDER[3 + n_left :]
+        assert judged(one_case({SOFA}, TABBY), order, **explained_by_four)[0] == [expected]
+
+
+def test_the_published_order_asks_for_spurious_correlations_before_non_prototypical_images():
+    case, parts = one_case({SOFA}, TABBY), {"non_prototypical": listed(0)}
+    assert judged(case, DEFAULT_ORDER, **parts)[0] == ["non_prototypical"]
+    assert judged(case, PUBLISHED_ORDER, **parts)[0] == ["spurious_correlation"]
+
+
+def test_every_case_keeps_its_own_sentence():
+    images = annotations((SOFA, {SOFA}), (TABBY, {TABBY}), (MUG, {MUG}), (SOFA, {SOFA, MUG}))
+    cases = cases_of(images, np.arange(4), np.array([TABBY, TIGER_CAT, BEAGLE, MUG], dtype=np.int16))
+    types, verdicts = judged(cases)
+    assert types == ["spurious_correlation", "fine_grained", "model_failure", "multi_object"]
+    assert verdicts.explanation.to_pylist() == [
+        "tabby and sofa appear together in 7 other images.",
+        "tiger cat and tabby are both cats.",
+        "Nothing explains beagle where the accepted labels are: mug.",
+        "mug is one of the image's accepted labels: sofa, mug.",
+    ]
+
+
+def test_no_cases_give_no_verdicts():
+    nothing = cases_of(annotations((SOFA, {SOFA})), np.array([], dtype=int), np.array([], dtype=np.int16))
+    types, verdicts = judged(nothing)
+    assert types == []
+    assert verdicts.explanation.to_pylist() == []
+
+
+def test_only_cases_that_reach_the_oov_stage_can_lack_its_evidence():
+    images = annotations((SOFA, {SOFA}), (TABBY, {TABBY}))
+    cases = cases_of(images, np.arange(2), np.array([BEAGLE, TIGER_CAT], dtype=np.int16))
+    assert judged(cases)[1].lacking["fine_grained_oov"].tolist() == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("part", "stage", "flag"),
+    [
+        pytest.param("oov", "fine_grained_oov", "--oov-evidence", id="out-of-vocabulary evidence"),
+        pytest.param(
+            "non_prototypical", "non_prototypical", "--non-prototypical", id="non-prototypical images"
+        ),
+    ],
+)
+def test_a_stage_without_its_evidence_does_not_run_and_says_why(part, stage, flag):
+    chain = build_chain(whole_evidence(**{part: None}))
+    assert stage not in chain.order
+    assert flag in chain.not_run[stage]
+
+
+def test_a_stage_left_out_of_the_order_is_named():
+    chain = build_chain(whole_evidence(), ("class_overlap", "multi_object"))
+    assert chain.order == ("class_overlap", "multi_object")
+    assert "--stage-order" in chain.not_run["fine_grained"]
+
+
+@pytest.mark.parametrize(
+    ("order", "what"),
+    [
+        pytest.param(("class_overlap", "co_occurrence"), "no stage 'co_occurrence'", id="unknown"),
+        pytest.param(("class_overlap", "class_overlap"), "class_overlap is named twice", id="twice"),
+    ],
+)
+def test_a_wrong_order_is_refused_with_the_names_that_are_known(order, what):
+    with pytest.raises(InputError, match=what) as refused:
+        build_chain(whole_evidence(), order)
+    assert "fine_grained_oov" in str(refused.value)
+
+
+def test_co_occurrence_and_superclass_are_told_apart_by_the_order():
+    case = one_case({TABBY}, TIGER_CAT, TABBY)
+    parts = {"co_occurrence": co_occurrence((TABBY, TIGER_CAT))}
+    assert judged(case, ("spurious_correlation", "fine_grained"), **parts)[0] == ["spurious_correlation"]

@@ -1,0 +1,127 @@
+"""The program as a person meets it: help, version, exit status, and how quickly it answers."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from imagenet_errors import __version__
+from imagenet_errors.cli import app
+
+TOP = Path(__file__).parents[1]
+HEAVY = ("torch", "open_clip", "faiss", "timm", "ray", "sklearn", "matplotlib", "nltk")
+
+
+def leaves(command, path=()):
+    for name, child in getattr(command, "commands", {}).items():
+        if getattr(child, "commands", None):
+            yield from leaves(child, (*path, name))
+        else:
+            yield (*path, name), child
+
+
+COMMANDS = dict(leaves(get_command(app)))
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_every_command_has_help_with_an_example(path):
+    command = COMMANDS[path]
+    assert command.help
+    assert f"imagenet-errors {' '.join(path)}" in command.epilog
+    for parameter in command.params:
+        assert getattr(parameter, "help", None), f"{' '.join(path)}: {parameter.name} is not explained"
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=" ".join)
+def test_the_readme_shows_every_command(path):
+    assert f"imagenet-errors {' '.join(path)}" in (TOP / "README.md").read_text(encoding="utf-8")
+
+
+def test_help_ends_well(program):
+    answer = program("--help")
+    assert answer.status == 0
+    assert "evaluate" in answer.out
+
+
+def test_the_version_is_the_packages(program):
+    assert program("--version").out.strip() == f"imagenet-errors {__version__}"
+    assert f'version = "{__version__}"' in (TOP / "pyproject.toml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(("unknown",), id="command"),
+        pytest.param(("evaluate", "--unknown"), id="option"),
+        pytest.param(("why",), id="missing argument"),
+    ],
+)
+def test_wrong_usage_ends_with_status_2(program, arguments):
+    assert program(*arguments).status == 2
+
+
+def python(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param("import imagenet_errors.cli", id="the command line"),
+        pytest.param("import imagenet_errors.evaluate, imagenet_errors.report.terminal", id="evaluate"),
+        pytest.param("import imagenet_errors.why, imagenet_errors.downloads", id="why and data"),
+    ],
+)
+def test_importing_pulls_in_no_heavy_library(code):
+    loaded = set(python(f"{code}; import sys; print(*sys.modules)").split())
+    assert loaded.isdisjoint(HEAVY)
+
+
+def test_help_loads_no_table_library():
+    loaded = python("import imagenet_errors.cli, sys; print(*sys.modules)").split()
+    assert set(loaded).isdisjoint({"numpy", "pyarrow", "pandas", "pooch"})
+
+
+def test_nothing_in_the_package_imports_a_heavy_library_at_the_top():
+    for path in (TOP / "src").rglob("*.py"):
+        found = re.findall(
+            rf"^(?:import|from) ({'|'.join(HEAVY)})\b", path.read_text(encoding="utf-8"), re.MULTILINE
+        )
+        assert not found, path
+
+
+def test_the_module_is_the_program():
+    command = [
+        sys.executable,
+        "-m",
+        "imagenet_errors",
+        "evaluate",
+        "nothing.csv",
+        "--annotations",
+        "real",
+        "--out",
+        "x",
+    ]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr.strip() == "Error: nothing.csv: no such file or folder. Check the path."
+
+
+def test_the_demo_evaluates_the_shipped_predictions(program, tmp_path):
+    answer = program("evaluate", "--demo", "--out", tmp_path / "run")
+    assert answer.status == 0
+    for model in ("efficientnet_lite0", "efficientnet_lite1", "efficientnet_lite2"):
+        assert model in answer.out
+    assert (tmp_path / "run" / "summary.parquet").is_file()
+
+
+def test_json_output_is_json_alone(program, tmp_path):
+    import json
+
+    answer = program("evaluate", "--demo", "--json", "--out", tmp_path / "run")
+    assert {row["model"] for row in json.loads(answer.out)} == {
+        f"efficientnet_lite{size}" for size in range(3)
+    }

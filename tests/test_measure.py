@@ -1,0 +1,116 @@
+"""Counts add up, portions are shares of errors, and accuracies are averages over the original classes."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import recall_score
+
+from imagenet_errors.chain import ERROR_TYPES
+from imagenet_errors.measure import (
+    IS_MULTI_LABEL_ERROR,
+    IS_TOP1_ERROR,
+    class_average,
+    group_membership,
+    measure,
+)
+from imagenet_errors.tables import Ragged
+from toy import BEAGLE, LABELS, MUG, SOFA, TABBY
+
+CODE = {name: np.int8(code) for code, name in enumerate(ERROR_TYPES)}
+EVERYONE = np.ones((1, 4), dtype=bool)
+
+
+def measured(*names, label=(TABBY, TABBY, SOFA, MUG), membership=EVERYONE):
+    return measure(np.array([CODE[name] for name in names]), np.array(label, dtype=np.int16), membership)
+
+
+def test_an_image_is_in_every_group_that_one_of_its_accepted_labels_is_in():
+    accepted = Ragged.of([[TABBY], [SOFA], [TABBY, SOFA], [MUG], [BEAGLE, SOFA, MUG]])
+    everything, organism, artifact, other = group_membership(accepted, LABELS).tolist()
+    assert everything == [True] * 5
+    assert organism == [True, False, True, False, True]
+    assert artifact == [False, True, True, False, True]
+    assert other == [False, False, False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("names", "mla", "mla_minor", "mla_explained"),
+    [
+        pytest.param(("correct",) * 4, 1, 1, 1, id="all correct"),
+        pytest.param(
+            ("correct", "class_overlap", "multi_object", "correct"), 1, 1, 1, id="right by some label"
+        ),
+        pytest.param(
+            ("fine_grained", "fine_grained_oov", "correct", "correct"), 2 / 3, 1, 1, id="minor ones"
+        ),
+        pytest.param(
+            ("non_prototypical", "spurious_correlation", "correct", "correct"),
+            2 / 3,
+            2 / 3,
+            1,
+            id="explained ones",
+        ),
+        pytest.param(
+            ("model_failure", "correct", "correct", "model_failure"), 1 / 2, 1 / 2, 1 / 2, id="failures"
+        ),
+    ],
+)
+def test_each_accuracy_forgives_more(names, mla, mla_minor, mla_explained):
+    measures = measured(*names)
+    assert measures.mla == pytest.approx([mla])
+    assert measures.mla_minor == pytest.approx([mla_minor])
+    assert measures.mla_explained == pytest.approx([mla_explained])
+
+
+def test_top1_accuracy_is_a_plain_share():
+    assert measured("correct", "class_overlap", "model_failure", "correct").top1_accuracy == pytest.approx(
+        [0.5]
+    )
+
+
+def test_the_class_average_is_scikit_learns_macro_recall():
+    random = np.random.default_rng(0)
+    label = random.integers(0, 40, 500)
+    right = random.random(500) < 0.7
+    membership = np.stack([np.ones(500, dtype=bool), label < 13])
+    ours = class_average(right, label.astype(np.int16), membership)
+    for group, inside in enumerate(membership):
+        predicted = np.where(right, label, (label + 1) % 40)[inside]
+        classes = np.unique(label[inside])
+        expected = recall_score(label[inside], predicted, labels=classes, average="macro")
+        assert ours[group] == pytest.approx(expected, abs=1e-12)
+
+
+def test_counts_add_up_to_the_images_of_the_group():
+    membership = np.array([[True] * 4, [True, False, True, False]])
+    measures = measured("correct", "fine_grained", "model_failure", "correct", membership=membership)
+    assert measures.counts.sum(axis=1).tolist() == [4, 2]
+    assert measures.n_evaluated.tolist() == [4, 2]
+
+
+@pytest.mark.parametrize("among", [IS_TOP1_ERROR, IS_MULTI_LABEL_ERROR], ids=["top-1", "multi-label"])
+def test_portions_are_shares_of_those_errors_and_undefined_elsewhere(among):
+    portions = measured("multi_object", "fine_grained", "model_failure", "model_failure").portions(among)
+    assert np.nansum(portions) == pytest.approx(1)
+    assert np.isnan(portions[0, ~among]).all()
+    n_errors = 4 if among is IS_TOP1_ERROR else 3
+    assert portions[0, CODE["model_failure"]] == pytest.approx(2 / n_errors)
+
+
+def test_a_group_without_errors_has_no_portions():
+    assert np.isnan(measured("correct", "correct", "correct", "correct").portions(IS_TOP1_ERROR)).all()
+
+
+def test_a_group_without_images_has_no_accuracy():
+    measures = measured("correct", "correct", "correct", "correct", membership=np.zeros((1, 4), dtype=bool))
+    assert np.isnan([measures.mla[0], measures.top1_accuracy[0]]).all()
+    assert measures.counts.sum() == 0
+
+
+def test_multi_label_errors_are_the_types_from_fine_grained_on():
+    assert [name for name, wrong in zip(ERROR_TYPES, IS_MULTI_LABEL_ERROR, strict=True) if wrong] == [
+        "fine_grained",
+        "fine_grained_oov",
+        "non_prototypical",
+        "spurious_correlation",
+        "model_failure",
+    ]

@@ -1,0 +1,95 @@
+"""``why`` walks one case through all stages and agrees with the verdict that was written."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from imagenet_errors.chain import DEFAULT_ORDER
+
+
+@pytest.fixture
+def run(program, val_images, tmp_path):
+    annotations = val_images.annotations(tmp_path / "annotations.csv", at_3="")
+    one = val_images.csv(tmp_path / "one.csv", at_0=999, at_1=998)
+    two = val_images.csv(tmp_path / "two.csv", at_0=999, at_1=997, header="file_name,predicted_class")
+    assert program("evaluate", one, two, "--annotations", annotations, "--out", tmp_path / "run").status == 0
+    return tmp_path / "run"
+
+
+def walks(program, *arguments):
+    answer = program("why", *arguments, "--json")
+    assert answer.status == 0, answer.err
+    return json.loads(answer.out)
+
+
+def test_every_stage_answers_passed_or_not(program, run, val_images):
+    (walk,) = walks(program, run, val_images.names[0])
+    assert {answer["stage"] for answer in walk["answers"]} == {"correct", *DEFAULT_ORDER}
+    assert all(answer["says"] for answer in walk["answers"])
+    assert {answer["stage"] for answer in walk["answers"] if answer["explains"] is None} == {
+        "fine_grained_oov",
+        "non_prototypical",
+    }
+
+
+def test_models_that_agree_share_one_walk(program, run, val_images):
+    (walk,) = walks(program, run, val_images.names[0])
+    assert list(walk["models"]) == ["one", "two"]
+
+
+def test_models_that_disagree_have_one_each_and_can_be_chosen(program, run, val_images):
+    assert len(walks(program, run, val_images.names[1])) == 2
+    (walk,) = walks(program, run, val_images.names[1], "--model", "two")
+    assert list(walk["models"]) == ["two"]
+
+
+def test_the_walk_ends_at_the_written_verdict(program, run, val_images):
+    verdicts = pd.read_parquet(run / "verdicts" / "one.parquet").set_index("file_name")
+    wrong = np.flatnonzero(val_images.top1 != val_images.label)
+    for name in [val_images.names[row] for row in wrong[wrong > 3][:8]]:
+        (walk,) = walks(program, run, name, "--model", "one")
+        assert walk["error_type"] == verdicts.loc[name, "error_type"]
+        assert walk["explanation"] == verdicts.loc[name, "explanation"]
+
+
+def test_a_correct_prediction_is_called_correct(program, run, val_images):
+    row = int(np.flatnonzero(val_images.top1 == val_images.label)[5])
+    (walk,) = walks(program, run, val_images.names[row], "--model", "one")
+    assert walk["error_type"] == "correct"
+
+
+def test_people_see_the_same(program, run, val_images):
+    answer = program("why", run, val_images.names[0])
+    assert "toilet tissue" in answer.out
+    assert "verdict: " in answer.out
+    assert "not run" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        pytest.param(("ILSVRC2012_val_00049999.JPEG",), "is not an annotated image", id="unknown image"),
+        pytest.param(("AT_3",), "excluded from every figure: it has no accepted label", id="excluded image"),
+        pytest.param(("AT_0", "--model", "three"), "no model 'three' in this run", id="unknown model"),
+    ],
+)
+def test_what_cannot_be_shown_is_said(program, run, val_images, arguments, message):
+    names = {"AT_0": val_images.names[0], "AT_3": val_images.names[3]}
+    answer = program("why", run, *[names.get(argument, argument) for argument in arguments])
+    assert answer.status == 2
+    assert message in answer.err
+
+
+def test_a_folder_without_a_run_is_refused(program, tmp_path):
+    answer = program("why", tmp_path, "ILSVRC2012_val_00000001.JPEG")
+    assert answer.status == 2
+    assert "not a run directory" in answer.err
+
+
+def test_an_input_that_is_gone_is_named(program, run, val_images, tmp_path):
+    (tmp_path / "annotations.csv").unlink()
+    answer = program("why", run, val_images.names[0])
+    assert answer.status == 2
+    assert "annotations.csv: no such file" in answer.err
