@@ -49,7 +49,12 @@ class Failure:
 
     model: str
     path: Path
-    reason: str
+    error: InputError
+
+    @property
+    def reason(self) -> str:
+        """The whole message."""
+        return str(self.error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +136,7 @@ def _read_all(
         try:
             return read_predictions(path, annotations, labels, rules=rules)
         except InputError as error:
-            return Failure(model_name(path), path, str(error))
+            return Failure(model_name(path), path, error)
 
     with ThreadPoolExecutor(_N_THREADS) as pool:
         answers = list(progress("Reading predictions", pool.map(attempt, files), len(files)))
@@ -143,8 +148,7 @@ def _read_all(
 
 def _all_failed(failures: Sequence[Failure]) -> InputError:
     if len(failures) == 1:
-        where, _, what = failures[0].reason.partition(": ")
-        return InputError(where, what)
+        return failures[0].error
     reasons = "\n".join(f"  {failure.reason}" for failure in failures)
     return InputError("PREDICTIONS", f"none of the {counted(len(failures), 'file')} can be used:\n{reasons}")
 

@@ -46,7 +46,7 @@ def test_numbered_columns_with_a_gap_are_no_family():
 
 
 def test_many_columns_with_wnid_headers_are_one_class_axis_with_those_labels():
-    wnids = [f"n{number:08d}" for number in np.random.default_rng(0).permutation(10**6)[:120]]
+    wnids = [f"n{number:08d}" for number in np.random.default_rng(0).permutation(120)]
     (axis,) = fields(**{wnid: [0.5] for wnid in wnids})
     assert axis.labels == tuple(wnids)
     assert axis.n_values == 120

@@ -66,8 +66,8 @@ def test_unsorted_ranks_are_sorted_by_the_probabilities_beside_them(saved):
 
 
 def test_equal_probabilities_give_the_lower_class_and_are_counted(saved):
-    saved(np.array([[0.4, 0.4, 0.2], [np.nan, 0.5, 0.1]], dtype=np.float32), "probs.npy")
-    raw = read_npy(saved(UNSORTED[:, ::-1], "preds.npy"))
+    saved(np.array([[0.2, 0.4, 0.4], [np.nan, 0.5, 0.1]], dtype=np.float32), "probs.npy")
+    raw = read_npy(saved(UNSORTED, "preds.npy"))
     assert (raw.index.tolist(), raw.n_ties) == ([48, -1], 1)
     assert raw.invalid["the confidence is NaN"].tolist() == [1]
 

@@ -27,7 +27,7 @@ def proposals(
     superclasses: options.Superclasses = None,
 ) -> None:
     """Say what an image may show besides the 1000 classes, when a model took it for one of them."""
-    from imagenet_errors.evidence.proposals import proposer_of, read_pairs, write_proposals
+    from imagenet_errors.evidence.proposal_files import proposer_of, read_pairs, write_proposals
     from imagenet_errors.labels import imagenet_1k
 
     proposer = proposer_of(superclasses)
@@ -40,4 +40,6 @@ def proposals(
         for synset, name in proposer.names(*pair):
             typer.echo(f"{synset}  {name}")
     else:
-        raise InputError("proposals", "needs PREDICTION TARGET, or --cases FILE with --out FILE", fix="See --help.")
+        raise InputError(
+            "proposals", "needs PREDICTION TARGET, or --cases FILE with --out FILE", fix="See --help."
+        )

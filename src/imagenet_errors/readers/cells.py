@@ -79,7 +79,9 @@ def _items(cell: str | None) -> list[str | None] | None:
     """Return the items of one cell; None for three dots, and for no cell or an empty list."""
     if cell is None:
         return None
-    return [_unquoted(match) for match in _ITEM.finditer(cell)] or None
+    if "\\" in cell or "..." in cell:
+        return [_unquoted(match) for match in _ITEM.finditer(cell)] or None
+    return [single or double or bare for single, double, bare in _ITEM.findall(cell)] or None
 
 
 def _unquoted(match: re.Match[str]) -> str | None:

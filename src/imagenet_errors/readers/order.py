@@ -18,6 +18,7 @@ from imagenet_errors.problems import InputError
 
 ENOUGH_ROWS = 20
 """Below this many rows, an all-wrong file and a misordered one cannot be told apart."""
+_CHANCE = 0.02
 _CLEARLY_RIGHT = 0.2
 _CLEARLY_BETTER = 3
 """How many times as often right a shift must be as no shift, and as the shift the other way: mistakes between
@@ -69,15 +70,17 @@ def suspicion(label: NDArray[np.integer], top1: NDArray[np.integer], labels: Lab
     )
 
 
-def is_chance(label: NDArray[np.integer], top1: NDArray[np.integer], n_classes: int = 1000) -> bool:
-    """Return True when no more predictions are right than luck gives: mean plus four deviations."""
-    expected = len(label) / n_classes
-    return int(np.sum(top1 == label)) <= expected + 4 * float(np.sqrt(expected)) + 1
+def is_chance(label: NDArray[np.integer], top1: NDArray[np.integer]) -> bool:
+    """Return True when no more predictions are right than luck may give.
 
-
-def fits_clearly(label: NDArray[np.integer], top1: NDArray[np.integer]) -> bool:
-    """Return True when predictions are right far more often than luck gives."""
-    return len(label) > 0 and float(np.mean(top1 == label)) > 0.02 and not is_chance(label, top1)
+    That is 2 % (a permutation of the classes leaves some in place), or what shuffling these predictions gives:
+    about one right in a file of distinct labels, however short it is, and four deviations more.
+    """
+    n_classes = 1 + int(max(label.max(initial=0), top1.max(initial=0)))
+    counts = (np.bincount(side, minlength=n_classes).astype(np.float64) for side in (label, top1))
+    by_shuffling = float(np.dot(*counts)) / max(1, len(label))
+    luck = by_shuffling + 4 * by_shuffling**0.5 + 1
+    return int(np.sum(top1 == label)) <= max(_CHANCE * len(label), luck)
 
 
 def fitting_shift(label: NDArray[np.integer], top1: NDArray[np.integer]) -> int:
