@@ -106,14 +106,23 @@ def report(arguments: argparse.Namespace, files: Sequence[Path], csv: Path, fold
     evaluate = [python, "-m", "imagenet_errors", "evaluate"]
     with_annotations = ["--annotations", arguments.annotations, "--out", str(folder / "run")]
     names = [str(path) for path in files]
-    rows = [
-        ("all files: evaluate / read and rewrite (pyarrow)", 4.0)
-        + compare(evaluate + names + with_annotations, [python, "-c", REWRITE, out, *names], n_runs=arguments.runs),
-        ("one 50,000-row CSV: evaluate / read CSV, write Parquet (pandas)", 3.0)
-        + compare([*evaluate, str(csv), *with_annotations], [python, "-c", PANDAS, out, str(csv)], n_runs=arguments.runs),
-        ("imagenet-errors --help / import pandas", 1.0)
-        + compare([python, "-m", "imagenet_errors", "--help"], [python, "-c", "import pandas"], n_runs=arguments.runs),
+    rewrite, pandas = [python, "-c", REWRITE, out, *names], [python, "-c", PANDAS, out, str(csv)]
+    comparisons = [
+        ("all files: evaluate / read and rewrite (pyarrow)", 4.0, [*evaluate, *names, *with_annotations], rewrite),
+        (
+            "one 50,000-row CSV: evaluate / read CSV, write Parquet (pandas)",
+            3.0,
+            [*evaluate, str(csv), *with_annotations],
+            pandas,
+        ),
+        (
+            "imagenet-errors --help / import pandas",
+            1.0,
+            [python, "-m", "imagenet_errors", "--help"],
+            [python, "-c", "import pandas"],
+        ),
     ]
+    rows = [(title, limit, *compare(ours, theirs, n_runs=arguments.runs)) for title, limit, ours, theirs in comparisons]
     lines = [
         "# What `evaluate` costs",
         "",

@@ -41,7 +41,8 @@ class Measures:
     @property
     def n_evaluated(self) -> NDArray[np.int64]:
         """int64 [G]: images in each group."""
-        return self.counts.sum(axis=1)
+        totals: NDArray[np.int64] = self.counts.sum(axis=1)
+        return totals
 
     def portions(self, among: NDArray[np.bool_]) -> NDArray[np.float64]:
         """Return float64 [G, T]: each type's share of the errors ``among`` (bool [T]); NaN for other types."""
@@ -56,15 +57,12 @@ def group_membership(accepted: Ragged, labels: LabelSpace) -> NDArray[np.bool_]:
     return np.stack([accepted.any_of(labels.in_group(group)[accepted.values]) for group in GROUPS])
 
 
-def measure(
-    error_type: NDArray[np.int8], label: NDArray[np.int16], membership: NDArray[np.bool_]
-) -> Measures:
+def measure(error_type: NDArray[np.int8], label: NDArray[np.int16], membership: NDArray[np.bool_]) -> Measures:
     """Count and average one model's verdicts: ``error_type`` and ``label`` [n], ``membership`` [G, n]."""
     n_types = len(ERROR_TYPES)
     counts = np.stack([np.bincount(error_type[inside], minlength=n_types) for inside in membership])
     accuracies = {
-        name: class_average(_counts_as(kinds)[error_type], label, membership)
-        for name, kinds in _FORGIVEN.items()
+        name: class_average(_counts_as(kinds)[error_type], label, membership) for name, kinds in _FORGIVEN.items()
     }
     n_evaluated = counts.sum(axis=1)
     top1 = np.divide(counts[:, 0], n_evaluated, out=np.full(len(counts), np.nan), where=n_evaluated > 0)

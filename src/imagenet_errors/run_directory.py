@@ -86,7 +86,7 @@ class ModelResult:
 
 
 def distribution_table(results: Sequence[ModelResult]) -> pa.Table:
-    """Return counts and portions, a row for each model, group and error type; portions null where undefined."""
+    """Return counts and portions, a row for each model, group and type; portions null where undefined."""
     counts = np.concatenate([result.measures.counts.ravel() for result in results])
     per_model, per_group = len(GROUPS) * len(ERROR_TYPES), len(ERROR_TYPES)
     portions = [

@@ -12,17 +12,19 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+Ints = NDArray[Any]
+"""Whole numbers of any width."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ragged:
     """A list of ints a row: row i is ``values[offsets[i]:offsets[i + 1]]``.
 
-    ``offsets`` int64 [n + 1], ``values`` int16 [total].
+    ``offsets`` int64 [n + 1], ``values`` ints [total]: int16 for classes, int32 for synsets.
     """
 
     offsets: NDArray[np.int64]
-    values: NDArray[np.int16]
+    values: Ints
 
     @classmethod
     def of(cls, rows: Iterable[Iterable[int]]) -> Ragged:
@@ -46,7 +48,7 @@ class Ragged:
         """Return the number of rows."""
         return len(self.offsets) - 1
 
-    def __getitem__(self, row: int) -> NDArray[np.int16]:
+    def __getitem__(self, row: int) -> Ints:
         """Return one row's values."""
         return self.values[self.offsets[row] : self.offsets[row + 1]]
 
@@ -79,12 +81,12 @@ class Ragged:
         found[self.owners[claim]] = True
         return found
 
-    def best_of(self, score: NDArray[np.integer]) -> NDArray[np.int16]:
-        """Return int16 [n]: each row's value of highest positive score (int [total]); -1 without one.
+    def best_of(self, score: NDArray[np.integer]) -> Ints:
+        """Return ints [n]: each row's value of highest positive score (int [total]); -1 without one.
 
         Of equal scores the first value wins.
         """
-        best = np.full(len(self), -1, dtype=np.int16)
+        best = np.full(len(self), -1, dtype=self.values.dtype)
         scored = np.flatnonzero(score > 0)[::-1]
         rising = scored[np.argsort(score[scored], kind="stable")]
         best[self.owners[rising]] = self.values[rising]  # subtle: the last write stays: the best, the first
@@ -162,9 +164,7 @@ class Cases:
 
     def take(self, chosen: NDArray[np.integer]) -> Cases:
         """Return the chosen cases."""
-        return Cases(
-            self.rows[chosen], self.prediction[chosen], self.label[chosen], self.accepted.take(chosen)
-        )
+        return Cases(self.rows[chosen], self.prediction[chosen], self.label[chosen], self.accepted.take(chosen))
 
     @cached_property
     def prediction_of_accepted(self) -> NDArray[np.int16]:
@@ -202,9 +202,7 @@ class Finding:
     def take(self, chosen: NDArray[np.integer]) -> Finding:
         """Return the finding for the chosen cases."""
         lacks = None if self.lacks_evidence is None else self.lacks_evidence[chosen]
-        return Finding(
-            self.explains[chosen], {key: column[chosen] for key, column in self.evidence.items()}, lacks
-        )
+        return Finding(self.explains[chosen], {key: column[chosen] for key, column in self.evidence.items()}, lacks)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from imagenet_errors.evidence.proposals import Proposer
-from imagenet_errors.evidence.wordnet import Links, Wordnet, load_wordnet
+from imagenet_errors.evidence.wordnet import Wordnet, load_wordnet
 from imagenet_errors.labels import LabelSpace, imagenet_1k
 from imagenet_errors.problems import InputError
+from imagenet_errors.tables import Ragged
 
 WORDNET = load_wordnet()
 CLASSES = WORDNET.rows(imagenet_1k().wnids)
@@ -68,7 +69,7 @@ TOY_LABELS = LabelSpace(wnids=TOY_WNIDS, names=(), descriptions=(), groups=())
 
 def links(rows):
     values = np.array([value for row in rows for value in row], dtype=np.int32)
-    return Links(np.cumsum([0, *map(len, rows)]), values)
+    return Ragged(np.cumsum([0, *map(len, rows)]), values)
 
 
 @pytest.fixture(scope="module")

@@ -19,9 +19,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from imagenet_errors.evidence.wordnet import Links, Wordnet
+from imagenet_errors.evidence.wordnet import Wordnet
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
+from imagenet_errors.tables import Ragged
 
 Rows = NDArray[np.int32]
 Pairs = tuple[NDArray[np.int64], Rows]
@@ -166,7 +167,7 @@ class Proposer:
         candidates = np.repeat(proposed.values, np.diff(names.offsets))
         return names.offsets[proposed.offsets], candidates, names.values
 
-    def _proposed(self, predictions: Classes, targets: Classes) -> Links:
+    def _proposed(self, predictions: Classes, targets: Classes) -> Ragged:
         """Return the candidates proposed for each pair."""
         predicted, meant = (self._class_indices(classes) for classes in (predictions, targets))
         if len(predicted) != len(meant):
@@ -179,7 +180,7 @@ class Proposer:
         pairs = entries.owners
         keep = ~(around.droppable[entries.values] & around.is_above[meant[pairs], candidates])
         kept = np.concatenate(([0], np.cumsum(keep)))[entries.offsets]
-        return Links(kept, candidates[keep])
+        return Ragged(kept, candidates[keep])
 
     def _class_indices(self, classes: Classes) -> NDArray[np.integer]:
         indices = np.asarray(classes, dtype=np.int64)
@@ -198,14 +199,14 @@ class Proposer:
         return [self.wordnet.wnid(row) for row in self._around.candidates.tolist()]
 
     @cached_property
-    def _named(self) -> tuple[Links, pa.StringArray]:
+    def _named(self) -> tuple[Ragged, pa.StringArray]:
         """Each candidate's names, as links to the positions in the list of all of them."""
         import pyarrow.compute as pc
 
         lemmas = self.wordnet.lemma_lists.take(_arrow(self._around.candidates))
         names = pc.utf8_lower(pc.replace_substring(lemmas.flatten(), "_", " ")).dictionary_encode()
         offsets, values = np.from_dlpack(lemmas.offsets), np.from_dlpack(names.indices)
-        return Links(offsets.astype(np.int64), values.astype(np.int32)), names.dictionary
+        return Ragged(offsets.astype(np.int64), values.astype(np.int32)), names.dictionary
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +219,7 @@ class _Around:
     """
 
     candidates: Rows
-    entries: Links
+    entries: Ragged
     candidate: Rows
     droppable: NDArray[np.bool_]
     is_above: NDArray[np.bool_]
@@ -240,7 +241,7 @@ def _around(classes: Rows, shares: NDArray[np.bool_], wordnet: Wordnet) -> _Arou
     offsets = np.concatenate(([0], np.cumsum(np.bincount(owner, minlength=n_classes))))
     return _Around(
         candidates=candidates.astype(np.int32),
-        entries=Links(offsets, np.arange(len(row), dtype=np.int32)),
+        entries=Ragged(offsets, np.arange(len(row), dtype=np.int32)),
         candidate=candidate.astype(np.int32),
         droppable=kind >= SIBLING,
         is_above=_is_above(above, candidates, (n_classes, len(wordnet))),

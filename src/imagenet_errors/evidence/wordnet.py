@@ -22,48 +22,12 @@ from numpy.typing import NDArray
 
 from imagenet_errors.problems import InputError
 from imagenet_errors.shipped import shipped
+from imagenet_errors.tables import Ragged
 
 Rows = NDArray[np.int32]
 
 _WNID = re.compile(r"n\d{8}")
 _SPELLING = 'Write a synset as "terrier.n.01" or "n02092468"'
-
-
-@dataclass(frozen=True, eq=False)
-class Links:
-    """Rows that each row points to: row i's are ``values[offsets[i]:offsets[i + 1]]``.
-
-    ``offsets`` int64 [S + 1], ``values`` int32 [total].
-    """
-
-    offsets: NDArray[np.int64]
-    values: Rows
-
-    def __len__(self) -> int:
-        """Return the number of rows S."""
-        return len(self.offsets) - 1
-
-    def __getitem__(self, row: int) -> Rows:
-        """Return what one row points to."""
-        return self.values[self.offsets[row] : self.offsets[row + 1]]
-
-    @property
-    def owners(self) -> NDArray[np.int64]:
-        """The row that each value belongs to, int64 [total]."""
-        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
-
-    def take(self, rows: NDArray[np.integer]) -> Links:
-        """Return the links of the given rows, in the given order."""
-        lengths = self.offsets[rows + 1] - self.offsets[rows]
-        offsets = np.concatenate(([0], np.cumsum(lengths)))
-        within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], lengths)
-        return Links(offsets, self.values[np.repeat(self.offsets[rows], lengths) + within])
-
-    def then(self, other: Links) -> Links:
-        """Return links to each row's own values followed by the other's."""
-        both = np.concatenate((self.values, other.values))
-        owners = np.concatenate((self.owners, other.owners))
-        return Links(self.offsets + other.offsets, both[np.argsort(owners, kind="stable")])
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,8 +40,8 @@ class Wordnet:
     """
 
     synsets: NDArray[np.int32]
-    hypernym_links: Links
-    hyponym_links: Links
+    hypernym_links: Ragged
+    hyponym_links: Ragged
     path: Path
 
     def __len__(self) -> int:
@@ -209,7 +173,7 @@ def load_wordnet() -> Wordnet:
     synsets, *lists = _read(path, "synset", "hypernyms", "instance_hypernyms", "hyponyms")
     offsets = _integers(synsets)
     plain, instance, hyponyms = (_links(column, offsets) for column in lists)
-    return Wordnet(offsets, plain.then(instance), hyponyms, path)
+    return Wordnet(offsets, _joined(plain, instance), hyponyms, path)
 
 
 def _read(path: Path, *columns: str) -> list[Any]:
@@ -220,10 +184,10 @@ def _read(path: Path, *columns: str) -> list[Any]:
     return [table[column].combine_chunks() for column in columns]
 
 
-def _links(lists: pa.ListArray, synsets: NDArray[np.int32]) -> Links:
+def _links(lists: pa.ListArray, synsets: NDArray[np.int32]) -> Ragged:
     """Turn lists of database offsets into lists of rows."""
     rows = np.searchsorted(synsets, _integers(lists.values)).astype(np.int32)
-    return Links(_integers(lists.offsets).astype(np.int64), rows)
+    return Ragged(_integers(lists.offsets).astype(np.int64), rows)
 
 
 def _integers(column: pa.Int32Array) -> NDArray[np.int32]:
@@ -231,7 +195,14 @@ def _integers(column: pa.Int32Array) -> NDArray[np.int32]:
     return np.asarray(np.from_dlpack(column), dtype=np.int32)
 
 
-def _closure(links: Links, row: int) -> Rows:
+def _joined(first: Ragged, second: Ragged) -> Ragged:
+    """Return each row's values of the first, followed by those of the second."""
+    values = np.concatenate((first.values, second.values))
+    owners = np.concatenate((first.owners, second.owners))
+    return Ragged(first.offsets + second.offsets, values[np.argsort(owners, kind="stable")])
+
+
+def _closure(links: Ragged, row: int) -> Rows:
     """Return the row and all it leads to, breadth first, each once."""
     seen = np.zeros(len(links), dtype=np.bool_)
     level = np.array([row], dtype=np.int32)
