@@ -61,6 +61,7 @@ class ValImages:
 
     def csv(self, path, *, header="file_name,predicted_class", keep=slice(None), **changes):
         """Write predictions; ``at_ROW=class`` replaces single ones."""
+        path.parent.mkdir(exist_ok=True)
         top1 = self.top1.copy()
         for key, value in changes.items():
             top1[int(key.removeprefix("at_"))] = value

@@ -30,6 +30,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from imagenet_errors.evidence.wordnet import Wordnet
@@ -96,29 +97,53 @@ class _Tree:
         return owner[order], ancestor[order]
 
     @cached_property
-    def _by_lemma(self) -> dict[str, set[int]]:
-        held: dict[str, set[int]] = {}
-        for row in np.unique(self._pairs[1]):
-            below = set(self._at_or_below(row).tolist())
+    def _synset_rows(self) -> list[int]:
+        """The row of every synset at or above a class, ascending."""
+        ancestor = self._pairs[1]
+        # Not np.unique, which imports numpy.ma: as long as all the rest.
+        return [int(row) for row in ancestor[np.flatnonzero(np.diff(ancestor, prepend=-1))]]
+
+    @cached_property
+    def _by_lemma(self) -> tuple[dict[str, set[int]], dict[str, set[int]]]:
+        """The classes below every lemma, with its case and without."""
+        exact: dict[str, set[int]] = {}
+        folded: dict[str, set[int]] = {}
+        for row in self._synset_rows:
+            below = self._at_or_below(row).tolist()
             for lemma in self.wordnet.lemmas(row):
-                held.setdefault(lemma, set()).update(below)
-        return held
+                exact.setdefault(lemma, set()).update(below)
+                folded.setdefault(lemma.casefold(), set()).update(below)
+        return exact, folded
 
     def _at_or_below(self, row: int) -> NDArray[np.int64]:
         owner, ancestor = self._pairs
         return owner[np.searchsorted(ancestor, row) : np.searchsorted(ancestor, row, side="right")]
 
-    def below(self, synset: str, row: int, *, where: str) -> set[int]:
+    @cached_property
+    def _row_of_name(self) -> dict[str, int]:
+        """The row of every synset at or above a class: far quicker than asking for single ones."""
+        rows = np.array(self._synset_rows, dtype=np.int32)
+        # Not pa.array, which imports pandas wherever it is installed.
+        positions = pa.Array.from_buffers(pa.int32(), len(rows), [None, pa.py_buffer(rows)])
+        return dict(zip(self.wordnet.names.take(positions).to_pylist(), self._synset_rows, strict=True))
+
+    def below(self, synset: str, *, where: str) -> set[int]:
         """Return the classes at or below a synset; none at all is a slip."""
-        classes = set(self._at_or_below(row).tolist())
-        if not classes:
+        row = self._row_of_name.get(synset)
+        classes = self._at_or_below(self.wordnet.row(synset, where=where) if row is None else row)
+        if not classes.size:
             fix = "Take the line out, or name a synset above a class."
             raise InputError(where, f"no class is at or below {synset!r}", fix=fix)
-        return classes
+        return set(classes.tolist())
 
     def with_lemmas(self, lemmas: Iterable[str]) -> set[int]:
-        """Return the classes on whose hypernym paths every one of the lemmas occurs."""
-        held = [self._by_lemma.get(lemma.replace(" ", "_"), set()) for lemma in lemmas]
+        """Return the classes on whose hypernym paths every one of the lemmas occurs.
+
+        Case counts where a lemma is written just so (``Cardigan`` is a dog), else it does not.
+        """
+        exact, folded = self._by_lemma
+        keys = [lemma.replace(" ", "_") for lemma in lemmas]
+        held = [exact.get(key) or folded.get(key.casefold(), set()) for key in keys]
         return set.intersection(*held) if held else set()
 
 
@@ -141,54 +166,37 @@ def _toml_groups(path: Path, tree: _Tree) -> list[Group]:
         raise InputError(path, f"no valid TOML: {error}", fix="Correct it there.") from error
     except msgspec.ValidationError as error:
         raise InputError(path, str(error), fix=_GUIDE) from error
-    entries = [
-        _entry(table, _place(path, number, table)) for number, table in enumerate(domain.superclass, 1)
-    ]
-    rows = _synset_rows([entry for entry, _ in entries], [where for _, where in entries], tree)
-    return [
-        Group(domain.domain, entry.name, entry.reason, _classes_of(entry, tree, rows, where=where))
-        for entry, where in entries
-    ]
+    groups = []
+    for number, table in enumerate(domain.superclass, 1):
+        where = _place(path, number, table)
+        entry = _entry(table, where)
+        classes = _classes_of(entry, tree, where=where)
+        groups.append(Group(domain.domain, entry.name, entry.reason, classes))
+    return groups
 
 
 def _place(path: Path, number: int, table: dict[str, Any]) -> str:
     """Say which entry is meant, as its writer knows it."""
-    return (
-        f"{path}, superclass {str(table['name'])!r}" if table.get("name") else f"{path}, superclass {number}"
-    )
+    return f"{path}, superclass {str(table['name'])!r}" if table.get("name") else f"{path}, superclass {number}"
 
 
-def _entry(table: dict[str, Any], where: str) -> tuple[_Entry, str]:
+def _entry(table: dict[str, Any], where: str) -> _Entry:
     try:
         entry = msgspec.convert(table, _Entry)
     except msgspec.ValidationError as error:
         raise InputError(where, str(error), fix=_GUIDE) from error
     for part, text in (("name", entry.name), ("reason", entry.reason)):
         if not text.strip() or "\n" in text:
-            raise InputError(
-                where, f"the {part} is not one line of text", fix=f"Write the {part} in one line."
-            )
-    return entry, where
+            raise InputError(where, f"the {part} is not one line of text", fix=f"Write the {part} in one line.")
+    return entry
 
 
-def _synset_rows(entries: Sequence[_Entry], places: Sequence[str], tree: _Tree) -> dict[str, int]:
-    """Look up all synset names of a file at once, which is quick; after a failure, one entry at a time."""
-    named = [entry.below + entry.except_below for entry in entries]
-    every = sorted({synset for synsets in named for synset in synsets})
-    try:
-        return dict(zip(every, tree.wordnet.rows(every).tolist(), strict=True))
-    except InputError:
-        for synsets, where in zip(named, places, strict=True):
-            tree.wordnet.rows(synsets, where=where)
-        raise
-
-
-def _classes_of(entry: _Entry, tree: _Tree, rows: dict[str, int], *, where: str) -> tuple[int, ...]:
+def _classes_of(entry: _Entry, tree: _Tree, *, where: str) -> tuple[int, ...]:
     """Return the members: all below and all named, but the exceptions; each must take one away."""
     held = {tree.labels.find(written, where=where) for written in entry.classes}
     for synset in entry.below:
-        held |= tree.below(synset, rows[synset], where=where)
-    exceptions = [(synset, tree.below(synset, rows[synset], where=where)) for synset in entry.except_below]
+        held |= tree.below(synset, where=where)
+    exceptions = [(synset, tree.below(synset, where=where)) for synset in entry.except_below]
     exceptions += [(written, {tree.labels.find(written, where=where)}) for written in entry.except_classes]
     for written, classes in exceptions:
         if not held & classes:
@@ -218,9 +226,7 @@ def _predicates(path: Path) -> Iterator[tuple[str, str, list[list[str]]]]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            path, f"cannot be read: {error}", fix="Give a JSON file of lemma predicates."
-        ) from error
+        raise InputError(path, f"cannot be read: {error}", fix="Give a JSON file of lemma predicates.") from error
     try:
         objects = [(str(path), msgspec.json.decode(text, type=dict[str, list[list[str]]]))]
     except msgspec.MsgspecError:
@@ -249,8 +255,6 @@ def _check_names(groups: Sequence[Group], path: Path) -> None:
     if twice:
         domains = " and ".join(repr(group.domain) for group in groups if group.name == twice[0])
         what = f"{counted(len(twice), 'name')} used twice"
-        raise InputError(
-            path, what, example=f"{twice[0]!r} in {domains}", fix="Give each superclass its own name."
-        )
+        raise InputError(path, what, example=f"{twice[0]!r} in {domains}", fix="Give each superclass its own name.")
     if not groups:
         raise InputError(path, "it defines no superclass that holds a class", fix=_GUIDE)

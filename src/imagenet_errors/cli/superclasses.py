@@ -1,0 +1,43 @@
+"""``imagenet-errors superclasses``."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from imagenet_errors.cli import options
+from imagenet_errors.cli.screen import console
+
+
+def superclasses(
+    name: Annotated[
+        str, typer.Argument(metavar="[NAME|CLASS]", help="A superclass, or a class by index, wnid or name.")
+    ] = "",
+    superclasses: options.Superclasses = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Show the superclasses: all of them, one with its members, or those of a class."""
+    from imagenet_errors.evidence.superclasses import load_superclasses
+    from imagenet_errors.labels import imagenet_1k
+    from imagenet_errors.report.superclass_tables import all_view, class_view, superclass_view
+    from imagenet_errors.report.superclasses import as_json as as_object
+    from imagenet_errors.report.superclasses import find
+
+    relation, labels = load_superclasses(superclasses), imagenet_1k()
+    found = find(name, relation, labels) if name else None
+    if as_json:
+        everything = as_object(relation)
+        chosen = (
+            everything
+            if found is None
+            else {relation.names[row]: everything[relation.names[row]] for row in found.rows}
+        )
+        typer.echo(json.dumps(chosen, ensure_ascii=False))
+    elif found is None:
+        console().print(all_view(relation, labels))
+    elif found.class_index is None:
+        console().print(superclass_view(found.rows[0], relation, labels))
+    else:
+        console().print(class_view(found.class_index, relation, labels))
