@@ -5,10 +5,12 @@ Nothing is used before its sha256 is verified. A copy from anywhere is accepted 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ from imagenet_errors.tables import Annotations
 
 CACHE_VARIABLE = "IMAGENET_ERRORS_CACHE"
 _TIMEOUT_SECONDS = 30
-_N_RETRIES = 2
+_MADE_FROM = b"made from sha256"
 
 
 class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -81,13 +83,14 @@ def fetch(name: str, *, copy_from: Path | None = None, progressbar: bool = False
     """
     wanted, target = source(name), cached_path(name)
     if copy_from is not None:
-        if not copy_from.is_file():
+        if not copy_from.exists():
             raise InputError(copy_from, "no such file", fix="Check the path.")
-        check_file(copy_from, wanted)
+        if copy_from.is_file() or wanted.sha256:
+            check_file(copy_from, wanted)
         _copy(copy_from, target)
     elif target.is_file():
         check_file(target, wanted)
-    else:
+    elif not target.exists():
         _download(name, wanted, target, progressbar=progressbar)
     return target
 
@@ -100,70 +103,105 @@ def check_file(path: Path, wanted: Source) -> None:
     InputError
         They differ; shows the first bytes, since a web page saved under the file's name is the usual reason.
     """
+    problem = _problem(path, wanted)
+    if problem:
+        fix = f"Get {wanted.file_name} again ({_identity(wanted)})."
+        raise InputError(path, f"not the file that is meant: {problem}", fix=fix)
+
+
+def _problem(path: Path, wanted: Source) -> str:
+    """Return what tells the file from the one that is meant, and how it starts; empty when nothing does."""
+    if not path.is_file():
+        return "it is a folder"
     size = path.stat().st_size
     if wanted.size is not None and size != wanted.size:
-        raise _wrong(path, f"{size:,} bytes instead of {wanted.size:,}")
+        return f"{size:,} bytes instead of {wanted.size:,}{_start(path)}"
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if wanted.sha256 and digest != wanted.sha256:
-        raise _wrong(path, f"sha256 {digest} instead of {wanted.sha256}")
+        return f"sha256 {digest} instead of {wanted.sha256}{_start(path)}"
+    return ""
 
 
-def _wrong(path: Path, how: str) -> InputError:
+def _start(path: Path) -> str:
     with path.open("rb") as file:
         start = file.read(40)
-    page = "; it looks like a web page" if start.lstrip().startswith(b"<") else ""
-    return InputError(
-        path,
-        f"not the file that is meant: {how}{page}, it starts with {start!r}",
-        fix="Delete it and fetch it again.",
-    )
+    page = " looks like a web page and" if start.lstrip().startswith(b"<") else ""
+    return f"; it{page} starts with {start!r}"
+
+
+def _identity(wanted: Source) -> str:
+    size = "" if wanted.size is None else f"{wanted.size:,} bytes, "
+    return size + (f"sha256 {wanted.sha256}" if wanted.sha256 else "its hash is not known")
 
 
 def _copy(given: Path, target: Path) -> None:
     if given.resolve() == target.resolve():
         return
-    target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        shutil.copyfile(given, partial)
-        partial.replace(target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if given.is_dir():
+            shutil.copytree(given, target, dirs_exist_ok=True)
+        else:
+            shutil.copyfile(given, partial)
+            partial.replace(target)
+    except OSError as error:
+        raise _unwritable(target, error) from None
     finally:
-        partial.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
+
+
+def _unwritable(target: Path, error: OSError) -> InputError:
+    fix = f"Make room there, or set {CACHE_VARIABLE} to another folder."
+    return InputError(target.parent, f"cannot be written: {error.strerror or error}", fix=fix)
 
 
 def _download(name: str, wanted: Source, target: Path, *, progressbar: bool) -> None:
-    """Try each address; pooch downloads to a temporary name, verifies, and only then renames."""
-    import pooch
-
+    """Try each address in turn."""
     reasons = []
     for url in wanted.url:
-        registry = pooch.create(
-            target.parent,
-            base_url="",
-            registry={target.name: f"sha256:{wanted.sha256}" if wanted.sha256 else None},
-            urls={target.name: url},
-            retry_if_failed=_N_RETRIES,
-        )
-        try:
-            registry.fetch(target.name, downloader=_downloader(progressbar=progressbar))
+        reason = _attempt(url, wanted, target, progressbar=progressbar)
+        if not reason:
             return
-        except (OSError, ValueError) as error:  # requests' errors are OSErrors; a wrong hash is a ValueError
-            reasons.append(f"{url}: {' '.join(str(error).split())[:300]}")
-    expected = f"sha256 {wanted.sha256}" if wanted.sha256 else "its hash is not known"
-    size = "" if wanted.size is None else f", {wanted.size:,} bytes"
+        reasons.append(reason)
+    what = "could not be downloaded" if wanted.url else "has no address that is known to work"
     raise InputError(
         name,
-        f"{wanted.file_name} could not be downloaded: {'; '.join(reasons)}",
-        fix=f"Get the file by other means ({expected}{size}) and put it at {target}, "
+        f"{wanted.file_name} {what}{': ' * bool(reasons)}{'; '.join(reasons)}",
+        fix=f"Get the file by other means ({_identity(wanted)}; {wanted.licence}) and put it at {target}, "
         f"or run: imagenet-errors data fetch {name} --from FILE",
     )
 
 
-def _downloader(*, progressbar: bool) -> Any:
+def _attempt(url: str, wanted: Source, target: Path, *, progressbar: bool) -> str:
+    """Download to a temporary name, verify, rename; return why it failed, or nothing."""
     import pooch
 
-    return pooch.HTTPDownloader(timeout=_TIMEOUT_SECONDS, progressbar=_RichBar() if progressbar else False)
+    pooch.get_logger().setLevel("WARNING")
+    registry = pooch.create(target.parent, base_url="", registry={target.name: None}, urls={target.name: url})
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        registry.fetch(target.name, downloader=_verifying(wanted, progressbar=progressbar))
+    except (OSError, ValueError) as error:  # requests' errors are OSErrors
+        return f"{url}: {' '.join(str(error).split())[:400]}"
+    return ""
+
+
+def _verifying(wanted: Source, *, progressbar: bool) -> Callable[[str, Any, Any], None]:
+    """Return a downloader that verifies what came before pooch gives it its name."""
+    import pooch
+
+    download = pooch.HTTPDownloader(timeout=_TIMEOUT_SECONDS, progressbar=_RichBar() if progressbar else False)
+
+    def verified(url: str, output: Any, registry: Any) -> None:
+        download(url, output, registry)
+        problem = _problem(Path(output), wanted)
+        if problem:
+            raise ValueError(f"not the file that is meant: {problem}")
+
+    return verified
 
 
 class _RichBar:
@@ -200,13 +238,36 @@ class _RichBar:
 
 
 def fetched_multilabels(labels: LabelSpace, *, progressbar: bool = False) -> Annotations:
-    """Return the official expert multi-labels; the 200 MB JSON is parsed once and kept as Parquet beside it."""
+    """Return the official expert multi-labels.
+
+    The 200 MB JSON is parsed once; what counts of it is kept as Parquet beside it, with the JSON's hash.
+    """
     import pyarrow.parquet as pq
 
-    path = fetch("multilabel", progressbar=progressbar)
-    small = path.with_suffix(".labels.parquet")
-    if not small.is_file() or small.stat().st_mtime < path.stat().st_mtime:
+    wanted = source("multilabel")
+    small = cached_path("multilabel").with_suffix(".labels.parquet")
+    if not _is_made_from(small, wanted):
+        path = fetch("multilabel", progressbar=progressbar)
+        table = annotations_table(read_annotations(path, labels))
+        table = table.replace_schema_metadata({_MADE_FROM: wanted.sha256.encode()})
         partial = small.with_name(f".{small.name}.{os.getpid()}")
-        pq.write_table(annotations_table(read_annotations(path, labels)), partial)
-        partial.replace(small)
+        try:
+            pq.write_table(table, partial)
+            partial.replace(small)
+        except OSError as error:
+            raise _unwritable(small, error) from None
+        finally:
+            partial.unlink(missing_ok=True)
     return read_annotations(small, labels)
+
+
+def _is_made_from(small: Path, wanted: Source) -> bool:
+    """Return True when the table is whole and was made from the file that is meant."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        metadata = pq.read_schema(small).metadata or {}
+    except (OSError, pa.ArrowException):
+        return False
+    return bool(metadata.get(_MADE_FROM) == wanted.sha256.encode())

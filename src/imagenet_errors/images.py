@@ -21,9 +21,7 @@ from imagenet_errors.problems import InputError, counted
 VAL_PREFIX = "ILSVRC2012_val_"
 _VAL_WIDTH = len(VAL_PREFIX) + 8 + len(".JPEG")
 N_VAL = 50_000
-_VAL_PATTERN = (
-    r"(?i)(?:^|[/\\]|ILSVRC2012_val_)(?P<number>[0-9]{8})(?:_n[0-9]{8})?(?:\.[a-z][a-z0-9]*)*$"
-)
+_VAL_PATTERN = r"(?i)(?:^|[/\\]|ILSVRC2012_val_)(?P<number>[0-9]{8})(?:_n[0-9]{8})?(?:\.[a-z][a-z0-9]*)*$"
 _EXTENSION = r"(?i)\.(jpe?g|png|webp|bmp|tiff?|gif)$"
 
 
@@ -108,7 +106,7 @@ class ImageIndex:
         return _paths(self.file_names)
 
     def rows_of_numbers(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return int64 [n]: the rows of validation images given by number (from 1), -1 where there is none."""
+        """Return int64 [n]: the rows of validation images given by number, from 1; -1 where there is none."""
         rows = self._row_of_number
         if rows is None:
             return np.full(len(numbers), -1, dtype=np.int64)

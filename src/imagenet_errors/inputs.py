@@ -21,7 +21,6 @@ from imagenet_errors.problems import InputError
 from imagenet_errors.readers.annotations import read_annotations, read_real
 from imagenet_errors.tables import Annotations, Ragged
 
-
 SHIPPED_OR_FETCHED = ("real", "multilabel")
 
 
@@ -63,23 +62,21 @@ class Sources:
     @property
     def annotations_place(self) -> str:
         """``real``, ``multilabel``, or the file's absolute path."""
-        return (
-            self.annotations
-            if self.annotations in SHIPPED_OR_FETCHED
-            else str(Path(self.annotations).resolve())
-        )
+        return self.annotations if self.annotations in SHIPPED_OR_FETCHED else str(Path(self.annotations).resolve())
 
     def check_files(self) -> None:
-        """Refuse a path that is not there.
+        """Refuse a path that is not there, and a folder where a file is meant.
 
         Raises
         ------
         InputError
-            A named file does not exist.
+            A named file does not exist or is a folder.
         """
         for path in self.files:
             if not path.exists():
                 raise InputError(path, "no such file", fix="Check the path.")
+            if path.is_dir() and path != self.superclasses:
+                raise InputError(path, "is a folder", fix="Name a file.")
 
 
 def load_annotations(name: str, labels: LabelSpace) -> Annotations:
@@ -118,7 +115,8 @@ def _co_occurrence(sources: Sources, annotations: Annotations, labels: LabelSpac
 
 
 def other_real_images(annotations: Annotations, labels: LabelSpace) -> Ragged:
-    """Return the labels of the ReaL images that the annotations do not name, problematic ones counting as named.
+    """Return the labels of the ReaL images that the annotations do not name, problematic ones counting as
+    named.
 
     Source: Peychev et al., NeurIPS 2023, section 3: co-occurrence is learnt outside the evaluated images.
     """
@@ -142,9 +140,7 @@ def with_labels(real: Annotations) -> Ragged:
     """Return ReaL labels plus the original one, each once; images without ReaL labels are left out."""
     chosen = np.flatnonzero(real.accepted.lengths > 0)
     kept = real.accepted.take(chosen)
-    pairs = np.concatenate(
-        [kept.owners << 16 | kept.values, np.arange(len(chosen)) << 16 | real.label[chosen]]
-    )
+    pairs = np.concatenate([kept.owners << 16 | kept.values, np.arange(len(chosen)) << 16 | real.label[chosen]])
     pairs = np.unique(pairs)
     offsets = np.searchsorted(pairs, np.arange(len(chosen) + 1) << 16)
     return Ragged(offsets.astype(np.int64), (pairs & 0xFFFF).astype(np.int16))

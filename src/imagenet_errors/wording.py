@@ -47,4 +47,4 @@ def _as_text(column: Any) -> Any:
         return column
     if isinstance(column, np.ndarray):
         column = pa.array(column)
-    return str(column) if isinstance(column, int | float) else pc.cast(column, pa.string())
+    return str(column) if isinstance(column, int | float | np.number) else pc.cast(column, pa.string())

@@ -91,9 +91,7 @@ def test_a_value_for_every_class_is_kept_until_the_axis_is_known(as_list):
 
 def test_wnid_headers_label_the_class_axis():
     wnids = [f"n{number:08d}" for number in range(99, 0, -1)] + ["n09999999"]
-    raw = reduce_scores(
-        read(image=["a.JPEG"], **{wnid: [0.02 if wnid == "n00000042" else 0.01] for wnid in wnids})
-    )
+    raw = reduce_scores(read(image=["a.JPEG"], **{wnid: [0.02 if wnid == "n00000042" else 0.01] for wnid in wnids}))
     assert raw.text.to_pylist() == ["n00000042"]
 
 

@@ -40,6 +40,11 @@ def headers(chosen):
             id="ImageNet-X",
         ),
         pytest.param(
+            {"file_name": IMAGES, "prediction": CLASSES, "top_proposals": [[58.5, 2.0], [57.0, 3.0]]},
+            {"name": "file_name", "index": "prediction"},
+            id="lists beside a single class are no confidence",
+        ),
+        pytest.param(
             {"image": IMAGES, "wnid": WNIDS, "score": PROBS},
             {"name": "image", "label": "wnid", "confidence": "score"},
             id="wnids are labels",
@@ -66,9 +71,7 @@ def headers(chosen):
             {"name": "foo", "index": "bar", "confidence": "baz"},
             id="by content alone",
         ),
-        pytest.param(
-            {"": IMAGES, "pred": CLASSES}, {"name": "", "index": "pred"}, id="pandas index without a name"
-        ),
+        pytest.param({"": IMAGES, "pred": CLASSES}, {"name": "", "index": "pred"}, id="pandas index without a name"),
         pytest.param(
             {"__index_level_0__": [0, 1], "filename": IMAGES, "label": TEXTS},
             {"name": "filename", "label": "label"},
@@ -100,9 +103,7 @@ def test_roles_are_found(table, expected):
     assert headers(roles(table)) == expected
 
 
-@pytest.mark.parametrize(
-    "truth", ["target", "true", "y_true", "gt", "ground_truth", "true_label", "label", "class"]
-)
+@pytest.mark.parametrize("truth", ["target", "true", "y_true", "gt", "ground_truth", "true_label", "label", "class"])
 def test_the_ground_truth_is_never_the_prediction_and_that_is_said(truth):
     chosen = roles({"filename": IMAGES, truth: OTHER, "pred": CLASSES})
     assert chosen.index.header == "pred"
@@ -127,9 +128,7 @@ def test_row_numbers_called_index_are_left_out_and_that_is_said():
     [
         pytest.param({"filename": IMAGES, "pred": CLASSES, "prediction": OTHER}, "index", id="two indices"),
         pytest.param({"filename": IMAGES, "label": TEXTS, "category": TEXTS[::-1]}, "label", id="two labels"),
-        pytest.param(
-            {"filename": IMAGES, "file_name": IMAGES[::-1], "pred": CLASSES}, "name", id="two names"
-        ),
+        pytest.param({"filename": IMAGES, "file_name": IMAGES[::-1], "pred": CLASSES}, "name", id="two names"),
         pytest.param(
             {"filename": IMAGES, "pred": CLASSES, "prob": PROBS, "confidence": PROBS[::-1]},
             "confidence",
@@ -182,9 +181,7 @@ def test_as_many_numbers_as_ranked_classes_are_their_confidences():
 
 
 def test_a_few_falling_numbers_without_classes_are_refused():
-    with pytest.raises(
-        InputError, match=r"largest values of each row without their classes.*--include-index"
-    ):
+    with pytest.raises(InputError, match=r"largest values of each row without their classes.*--include-index"):
         roles({"filename": IMAGES, "prob_0": PROBS, "prob_1": [0.2, 0.1]})
 
 

@@ -9,9 +9,7 @@ from imagenet_errors.problems import InputError
 from imagenet_errors.readers.damage import refusing_damage
 
 
-@pytest.mark.parametrize(
-    "raised", [zipfile.BadZipFile("x"), EOFError("x"), pa.ArrowInvalid("x"), OSError("x")]
-)
+@pytest.mark.parametrize("raised", [zipfile.BadZipFile("x"), EOFError("x"), pa.ArrowInvalid("x"), OSError("x")])
 def test_a_broken_file_is_one_kind_of_message(raised):
     told = r"model\.npz: the file is cut short or damaged \(first: x\)"
     with pytest.raises(InputError, match=told), refusing_damage("model.npz"):

@@ -54,9 +54,7 @@ def test_timm_variants_give_the_same_top1(tmp_path, variant, has_index, labels):
     raw = timm_csv(tmp_path, probabilities(), **variant)
     assert raw.names.to_pylist() == list(NAMES)
     assert (None if raw.index is None else tuple(raw.index)) == (TOP1 if has_index else None)
-    assert (None if raw.text is None else raw.text.to_pylist()) == (
-        None if labels is None else [*labels[[*TOP1]]]
-    )
+    assert (None if raw.text is None else raw.text.to_pylist()) == (None if labels is None else [*labels[[*TOP1]]])
     np.testing.assert_allclose(raw.confidence, TOP1_PROBS, rtol=1e-5)
 
 
@@ -97,39 +95,21 @@ def test_timm_csv_text_inside_a_json_file_is_csv(tmp_path):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        pytest.param(
-            "a.JPEG 65\nb.JPEG 3\n", [("a.JPEG", 65, None), ("b.JPEG", 3, None)], id="caffe val.txt"
-        ),
-        pytest.param(
-            "a.JPEG   65 \r\nb.JPEG  3\r\n", [("a.JPEG", 65, None), ("b.JPEG", 3, None)], id="padded"
-        ),
+        pytest.param("a.JPEG 65\nb.JPEG 3\n", [("a.JPEG", 65, None), ("b.JPEG", 3, None)], id="caffe val.txt"),
+        pytest.param("a.JPEG   65 \r\nb.JPEG  3\r\n", [("a.JPEG", 65, None), ("b.JPEG", 3, None)], id="padded"),
         pytest.param("a.JPEG,65\nb.JPEG,3", [("a.JPEG", 65, None), ("b.JPEG", 3, None)], id="no header"),
         pytest.param("a.JPEG\tn01440764\n", [("a.JPEG", None, "n01440764")], id="tab, no header"),
-        pytest.param(
-            "a.JPEG\ttench, Tinca tinca\n", [("a.JPEG", None, "tench, Tinca tinca")], id="tab, commas"
-        ),
+        pytest.param("a.JPEG\ttench, Tinca tinca\n", [("a.JPEG", None, "tench, Tinca tinca")], id="tab, commas"),
         pytest.param("file;class_id\na.JPEG;65\n", [("a.JPEG", 65, None)], id="semicolons"),
         pytest.param("file|class_id\na.JPEG|65\n", [("a.JPEG", 65, None)], id="bars"),
         pytest.param("filename,index\r\na.JPEG,65\r\n", [("a.JPEG", 65, None)], id="CRLF"),
-        pytest.param(
-            "# made by me\nfilename,index\n# half\na.JPEG,65\n", [("a.JPEG", 65, None)], id="comments"
-        ),
+        pytest.param("# made by me\nfilename,index\n# half\na.JPEG,65\n", [("a.JPEG", 65, None)], id="comments"),
         pytest.param("filename,index\n\na.JPEG,65\n\n", [("a.JPEG", 65, None)], id="empty lines"),
-        pytest.param(
-            'f,label\n"a,b.JPEG","x ""y"""\n', [("a,b.JPEG", None, 'x "y"')], id="quotes and commas"
-        ),
-        pytest.param(
-            'filename,label\na.JPEG,"two\nlines"\n', [("a.JPEG", None, "two\nlines")], id="line break"
-        ),
-        pytest.param(
-            "filename,label\na.JPEG,jack-o'-lantern\n", [("a.JPEG", None, "jack-o'-lantern")], id="'"
-        ),
-        pytest.param(
-            "id,label\n00000293,nan\n", [("00000293", None, "nan")], id="leading zeros and nan stay"
-        ),
-        pytest.param(
-            "filename,index\nnull,65\nnan,3\n", [("null", 65, None), ("nan", 3, None)], id="odd names"
-        ),
+        pytest.param('f,label\n"a,b.JPEG","x ""y"""\n', [("a,b.JPEG", None, 'x "y"')], id="quotes and commas"),
+        pytest.param('filename,label\na.JPEG,"two\nlines"\n', [("a.JPEG", None, "two\nlines")], id="line break"),
+        pytest.param("filename,label\na.JPEG,jack-o'-lantern\n", [("a.JPEG", None, "jack-o'-lantern")], id="'"),
+        pytest.param("id,label\n00000293,nan\n", [("00000293", None, "nan")], id="leading zeros and nan stay"),
+        pytest.param("filename,index\nnull,65\nnan,3\n", [("null", 65, None), ("nan", 3, None)], id="odd names"),
         pytest.param("65\n3\n", [(None, 65, None), (None, 3, None)], id="classes alone"),
         pytest.param(",filename,pred\n0,a.JPEG,65\n", [("a.JPEG", 65, None)], id="pandas index"),
         pytest.param("filename,pred\na.JPEG,tensor(65)\n", [("a.JPEG", 65, None)], id="printed tensors"),
@@ -174,9 +154,7 @@ def test_a_matrix_of_scores_after_the_names(header):
         pytest.param('filename,label\na.JPEG,"x\nb.JPEG,y\n', "quoted cell is never closed", id="open quote"),
         pytest.param("filename,index\n", "no rows", id="header alone"),
         pytest.param("filename,index\na.JPEG,abc\nb.JPEG,3\n", "row 1: 'abc'", id="word for a class"),
-        pytest.param(
-            "model,top1,top1_err,top5\nresnet50,80,20,95\n", "table of accuracies", id="timm results"
-        ),
+        pytest.param("model,top1,top1_err,top5\nresnet50,80,20,95\n", "table of accuracies", id="timm results"),
         pytest.param(
             'model,img_size,top1,top1_diff,param_count\nvit,224,80.1,+1.088,"1,014.45"\n',
             "table of accuracies",

@@ -69,9 +69,7 @@ def test_every_arrow_text_type_is_text(kind):
     assert field.members[0].to_pylist() == ["a.JPEG", "b.JPEG"]
 
 
-@pytest.mark.parametrize(
-    "kind", [pa.list_(pa.int64()), pa.large_list(pa.int64()), pa.list_(pa.int64(), 2)], ids=str
-)
+@pytest.mark.parametrize("kind", [pa.list_(pa.int64()), pa.large_list(pa.int64()), pa.list_(pa.int64(), 2)], ids=str)
 def test_every_arrow_list_type_is_a_list(kind):
     (field,) = fields_of(["index"], [pa.array([[3, 1]], type=kind)], where="model.parquet")
     assert (field.n_values, field.content) == (2, Content.INTEGER)

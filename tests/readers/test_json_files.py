@@ -57,9 +57,7 @@ def test_timm_json_of_every_output(tmp_path, written):
     ("content", "expected"),
     [
         pytest.param({A: 65, B: 3}, ([A, B], [65, 3], None), id="name to index"),
-        pytest.param(
-            {A: "n01440764", B: "crane"}, ([A, B], None, ["n01440764", "crane"]), id="name to label"
-        ),
+        pytest.param({A: "n01440764", B: "crane"}, ([A, B], None, ["n01440764", "crane"]), id="name to label"),
         pytest.param({A: [65, 3], B: [3, 65]}, ([A, B], [65, 3], None), id="name to ranked classes"),
         pytest.param({A: ["x", "y"], B: ["y", "x"]}, ([A, B], None, ["x", "y"]), id="name to ranked labels"),
         pytest.param(
@@ -74,14 +72,10 @@ def test_timm_json_of_every_output(tmp_path, written):
             ([A], [65], None),
             id="imagenet-mistakes judgements",
         ),
-        pytest.param(
-            [{"file": A, "pred": 65}, {"file": B, "pred": 3}], ([A, B], [65, 3], None), id="records"
-        ),
+        pytest.param([{"file": A, "pred": 65}, {"file": B, "pred": 3}], ([A, B], [65, 3], None), id="records"),
         pytest.param([[A, 65], [B, 3]], ([A, B], [65, 3], None), id="pairs"),
         pytest.param({"file_name": [A, B], "prediction": [65, 3]}, ([A, B], [65, 3], None), id="by column"),
-        pytest.param(
-            {"file_name": {"0": A}, "prediction": {"0": 65}}, ([A], [65], None), id="pandas' default"
-        ),
+        pytest.param({"file_name": {"0": A}, "prediction": {"0": 65}}, ([A], [65], None), id="pandas' default"),
         pytest.param({"columns": ["f", "pred"], "data": [[A, 65]]}, ([A], [65], None), id="split"),
         pytest.param(
             {"columns": ["pred"], "index": [A, B], "data": [[65], [3]]},
@@ -144,9 +138,7 @@ def test_numbers_and_texts_in_one_column_are_read_as_written():
         pytest.param([[], [[]], None], "no column tells the predicted class", id="empty lists"),
         pytest.param({A: 65.5, B: 3}, "row 1: 65.5", id="a fraction for a class"),
         pytest.param({A: [1, 2], B: [3]}, r"different lengths.*row 2 has 1", id="accepted labels"),
-        pytest.param(
-            {"columns": ["a", "b"], "data": [[1, 2], [3]]}, "row 2 does not have 2", id="ragged split"
-        ),
+        pytest.param({"columns": ["a", "b"], "data": [[1, 2], [3]]}, "row 2 does not have 2", id="ragged split"),
         pytest.param({"initial_annots": {}}, "annotations, not predictions", id="multi-label annotations"),
         pytest.param({"model": "vit", "top1": 80.1}, "a model's accuracy", id="one validation result"),
         pytest.param([{"model": "vit", "top1": 80.1}], "table of accuracies", id="validation results"),

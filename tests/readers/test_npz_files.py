@@ -64,9 +64,7 @@ def test_scores_and_names_go_by_many_names(saved, names, scores):
     [
         pytest.param({"arr_0": PROBS}, id="one array without a name"),
         pytest.param({"arr_0": np.asfortranarray(PROBS)}, id="columns first in memory"),
-        pytest.param(
-            {"logits": PROBS, "labels": np.arange(3), "names": FILES.astype("S")}, id="labels are truth"
-        ),
+        pytest.param({"logits": PROBS, "labels": np.arange(3), "names": FILES.astype("S")}, id="labels are truth"),
         pytest.param({"probs": PROBS, "logits": -PROBS}, id="probabilities before logits"),
         pytest.param({"top1": TOP1}, id="classes alone"),
         pytest.param({"arr_0": TOP1}, id="one array of classes"),
@@ -81,10 +79,7 @@ def test_the_top1_is_found(saved, arrays, compressed):
 
 def test_the_user_may_state_the_scores(saved):
     path = saved(logits=PROBS, extra=-PROBS)
-    assert (
-        reduce_scores(read_npz(path, columns={"scores": "extra"})).index.tolist()
-        == (-PROBS).argmax(1).tolist()
-    )
+    assert reduce_scores(read_npz(path, columns={"scores": "extra"})).index.tolist() == (-PROBS).argmax(1).tolist()
 
 
 def test_wnids_of_the_class_axis_are_its_labels(saved):

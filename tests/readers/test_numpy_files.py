@@ -13,9 +13,7 @@ SHARED = Path(__file__).parents[3] / "shared" / "data" / "predictions"
 UNSORTED = np.array([[149, 391, 48], [0, 391, 389]])
 PROBS = np.array([[0.24, 0.20, 0.25], [0.5, 0.3, 0.1]], dtype=np.float32)
 
-needs_shared = pytest.mark.skipif(
-    not SHARED.is_dir(), reason="the shared data lie beside a development checkout only"
-)
+needs_shared = pytest.mark.skipif(not SHARED.is_dir(), reason="the shared data lie beside a development checkout only")
 
 
 @pytest.fixture
@@ -56,6 +54,13 @@ def test_wnids_are_labels(saved):
 
 def test_ranks_without_probabilities_are_taken_as_sorted_and_that_is_said(saved):
     assert "taken as ranked" in read_npy(saved(UNSORTED)).notes[0]
+
+
+@pytest.mark.parametrize("strange", [np.nan, np.inf, 1e30])
+def test_a_rank_that_is_no_class_is_an_invalid_row(saved, strange):
+    raw = read_npy(saved(np.array([[65.0, 1, 2], [strange, 7, 9], [3.0, 4, 8]] + [[9.0, 8, 7]] * 1000)))
+    assert raw.index[:3].tolist() == [65, -1, 3]
+    assert [rows.tolist() for rows in raw.invalid.values()] == [[1]]
 
 
 def test_unsorted_ranks_are_sorted_by_the_probabilities_beside_them(saved):
@@ -111,9 +116,7 @@ def test_a_structured_array_is_a_table(saved):
     ("array", "told"),
     [
         pytest.param(np.array(["a", 1], dtype=object), "pickled Python objects", id="objects"),
-        pytest.param(
-            np.array([(1, "a")], dtype=[("pred", "i4"), ("f", object)]), "pickled", id="objects inside"
-        ),
+        pytest.param(np.array([(1, "a")], dtype=[("pred", "i4"), ("f", object)]), "pickled", id="objects inside"),
         pytest.param(np.zeros((0, 1000)), r"shape \(0, 1000\)", id="no rows"),
         pytest.param(np.zeros((2, 2, 2)), r"shape \(2, 2, 2\)", id="three axes"),
         pytest.param(np.array(3), r"shape \(\)", id="a single number"),

@@ -19,7 +19,7 @@ def data_list() -> None:
     from imagenet_errors.downloads import cached_path, sources
 
     for name, source in sources().items():
-        state = "here" if cached_path(name).is_file() else "not fetched"
+        state = "here" if cached_path(name).exists() else "not fetched"
         typer.echo(f"{name}: {source.title} ({state}; {source.licence}; used by {source.used_by})")
 
 

@@ -17,6 +17,7 @@ from imagenet_errors.tables import Ragged
 
 MIN_IMAGES = 2
 """A pair counts from this many images on (Peychev et al., section 3)."""
+_NEEDED, _OPTIONAL = ("a", "b"), {"n_images"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,18 +59,22 @@ def read_co_occurrence(path: Path, labels: LabelSpace) -> CoOccurrence:
     Raises
     ------
     InputError
-        A column is missing or a class index is not one of the label space.
+        A column or cell is missing, or a class index is not one of the label space.
     """
     import pyarrow as pa
     import pyarrow.csv
 
     try:
         table = pyarrow.csv.read_csv(path)
-        first, second = (table[name].cast(pa.int64()).to_numpy() for name in ("a", "b"))
+        columns = {name: table[name].cast(pa.int64()) for name in (*_NEEDED, *_OPTIONAL & set(table.column_names))}
     except (KeyError, pa.ArrowException) as error:
         raise InputError(
             path, f"not a table of class pairs: {error}", fix="Give a CSV with integer columns a,b."
         ) from None
+    n_empty = sum(column.null_count for column in columns.values())
+    if n_empty:
+        raise InputError(path, f"{counted(n_empty, 'empty cell')}", fix="Fill them, or drop those rows.")
+    first, second = (columns[name].to_numpy() for name in _NEEDED)
     outside = (np.minimum(first, second) < 0) | (np.maximum(first, second) >= len(labels))
     if outside.any():
         row = int(np.argmax(outside))
@@ -82,6 +87,6 @@ def read_co_occurrence(path: Path, labels: LabelSpace) -> CoOccurrence:
     shape = (len(labels), len(labels))
     pairs, n_images = np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.int32)
     pairs[first, second] = pairs[second, first] = True
-    if "n_images" in table.column_names:
-        n_images[first, second] = n_images[second, first] = table["n_images"].to_numpy()
+    if "n_images" in columns:
+        n_images[first, second] = n_images[second, first] = columns["n_images"].to_numpy()
     return CoOccurrence(pairs, n_images, str(path))

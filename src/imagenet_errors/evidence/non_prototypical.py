@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -27,7 +28,8 @@ class NonPrototypicalImages:
 
 
 def read_non_prototypical(paths: Sequence[Path], images: ImageIndex) -> NonPrototypicalImages:
-    """Read lists of image names: human judgements (their non-prototypical rows) or a name a line.
+    """Read lists of image names: human judgements (their non-prototypical rows), a name a line, or a JSON
+    list.
 
     Raises
     ------
@@ -60,7 +62,16 @@ def _names(path: Path) -> pa.StringArray:
         judged = read_judgements(path)
         chosen = [kind == "non_prototypical" for kind in judged.error_type]
         return judged.file_names.filter(pa.array(chosen, type=pa.bool_()))
-    names = [line.strip() for line in text.splitlines() if line.strip() not in ("", "file_name")]
+    names = _listed(text, path)
     if not names:
         raise InputError(path, "no image names in it", fix="Give an image name a line.")
     return pa.array(names, type=pa.string())
+
+
+def _listed(text: str, path: Path) -> list[str]:
+    if not text.startswith("["):
+        return [line.strip() for line in text.splitlines() if line.strip() not in ("", "file_name")]
+    try:
+        return msgspec.json.decode(text, type=list[str])
+    except msgspec.MsgspecError as error:
+        raise InputError(path, f"no list of image names: {error}", fix="Give an image name a line.") from None

@@ -6,6 +6,7 @@ Source: Peychev et al., NeurIPS 2023, section 3 (fine-grained OOV errors).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from imagenet_errors.images import ImageIndex
+from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.tables import Cases, case_codes
 
@@ -32,10 +34,14 @@ OOV_SCHEMA = pa.schema(
             pa.list_(pa.struct([("synset", pa.string()), ("name", pa.string()), ("score", pa.float32())])),
         ),
         ("encoder", pa.string()),
+        ("neighbour_classes", pa.list_(pa.int16())),
+        ("neighbour_is_kin", pa.list_(pa.bool_())),
     ]
 )
-"""The first three columns are needed; the others say why, where they are known."""
+"""The first three columns are needed; the others say why, where they are known. The last two: the classes of the 10
+nearest training images, nearest first, and which of them share a superclass with the prediction."""
 
+_N_CLASSES = 1000
 _NEEDED = ("file_name", "prediction", "is_oov")
 
 
@@ -54,20 +60,37 @@ class OovEvidence:
     @property
     def is_oov(self) -> NDArray[np.bool_]:
         """bool [m]: the decision for each row."""
-        return self.table["is_oov"].to_numpy()
+        decided: NDArray[np.bool_] = self.table["is_oov"].to_numpy()
+        return decided
 
     @property
     def details(self) -> pa.StringArray:
-        """What else each row says, as the end of a sentence; empty where the table gives only the decision."""
+        """What else each row says, as the end of a sentence; empty where only the decision is known."""
         name, score, support = (self.table[key] for key in ("best_name", "best_score", "neighbour_support"))
         percent = pc.cast(pc.round(pc.multiply(pc.cast(score, pa.float64()), 100), 1), pa.string())
         best = pc.binary_join_element_wise(": the best proposal is “", name, "”", "")
         scored = pc.binary_join_element_wise(" (", percent, " %)", "")
-        near = pc.binary_join_element_wise(
-            "; neighbours that are kin: ", pc.cast(support, pa.string()), " of 10", ""
-        )
+        near = pc.binary_join_element_wise("; neighbours that are kin: ", pc.cast(support, pa.string()), " of 10", "")
         parts = [pc.fill_null(part, "") for part in (best, scored, near)]
         return pc.binary_join_element_wise(*parts, "").combine_chunks()
+
+    def shown(self, row: int, names: pa.StringArray) -> tuple[str, ...]:
+        """Return all that one row says, a line each, for a reader who doubts it; ``names``: the classes'."""
+        known = {key: self.table[key][row].as_py() for key in self.table.column_names}
+        lines = []
+        if known["neighbour_classes"]:
+            near = zip(known["neighbour_classes"], known["neighbour_is_kin"] or repeat(False), strict=False)
+            told = (f"{names[index]} (kin)" if is_kin else str(names[index]) for index, is_kin in near)
+            lines.append(f"nearest training images: {', '.join(told)}")
+        if known["neighbour_support"] is not None:
+            lines.append(f"kin of the prediction among the 10 nearest: {known['neighbour_support']} (1 is enough)")
+        for place, proposal in enumerate(known["top_proposals"] or (), start=1):
+            inside = imagenet_1k().index_of_wnid.get(proposal["synset"])
+            where = "outside the classes" if inside is None else f"class {names[inside]}"
+            lines.append(f"{place}. {proposal['name']} {proposal['score']:.1%} ({proposal['synset']}, {where})")
+        if known["proposal_count"] is not None:
+            lines.append(f"of {known['proposal_count']} proposals, scored by {known['encoder'] or 'CLIP'}")
+        return tuple(lines)
 
     def rows_of(self, cases: Cases) -> NDArray[np.int64]:
         """Return int64 [n]: the table's row for each case, -1 where it has none."""
@@ -83,16 +106,22 @@ def read_oov_evidence(path: Path, images: ImageIndex) -> OovEvidence:
     Raises
     ------
     InputError
-        A column is missing or cannot be read as its type, or two rows of one case disagree.
+        A column is missing or cannot be read as its type, a prediction is no class, no image is annotated,
+        or two rows of one case disagree.
     """
     table = _conformed(_read(path), path)
+    _check_classes(table["prediction"].to_numpy(), path)
     rows = images.rows(table["file_name"].combine_chunks(), where=path)
+    if len(rows) and (rows < 0).all():
+        what = f"none of its {counted(len(rows), 'row')} is about an annotated image"
+        raise InputError(path, what, example=table["file_name"][0], fix="Check the image names.")
     codes = case_codes(rows, table["prediction"].to_numpy())
     order = np.flatnonzero(rows >= 0)
     order = order[np.argsort(codes[order], kind="stable")]
     codes, decided = codes[order], table["is_oov"].to_numpy()[order]
-    again = np.concatenate(([False], codes[1:] == codes[:-1]))
-    torn = again & (np.concatenate(([False], decided[1:] != decided[:-1])))
+    again, torn = np.zeros((2, len(codes)), dtype=np.bool_)
+    again[1:] = codes[1:] == codes[:-1]
+    torn[1:] = again[1:] & (decided[1:] != decided[:-1])
     if torn.any():
         row = int(order[np.argmax(torn)])
         raise InputError(
@@ -104,6 +133,17 @@ def read_oov_evidence(path: Path, images: ImageIndex) -> OovEvidence:
     return OovEvidence(codes[~again], table.take(pa.array(order[~again])), int((rows < 0).sum()))
 
 
+def _check_classes(prediction: NDArray[np.int16], path: Path) -> None:
+    outside = np.flatnonzero((prediction < 0) | (prediction >= _N_CLASSES))
+    if len(outside):
+        raise InputError(
+            path,
+            f"{counted(len(outside), 'prediction')} outside 0..{_N_CLASSES - 1}",
+            example=f"{prediction[outside[0]]} in row {outside[0] + 1}",
+            fix="Write class indices in the order of ascending wnids.",
+        )
+
+
 def _read(path: Path) -> pa.Table:
     import pyarrow.csv
     import pyarrow.parquet
@@ -111,8 +151,11 @@ def _read(path: Path) -> pa.Table:
     try:
         with path.open("rb") as start:
             is_parquet = start.read(4) == b"PAR1"
-        return pyarrow.parquet.read_table(path) if is_parquet else pyarrow.csv.read_csv(path)
-    except pa.ArrowException as error:
+        if is_parquet:
+            return pyarrow.parquet.ParquetFile(path).read()
+        as_text = {column.name: pa.string() for column in OOV_SCHEMA if pa.types.is_string(column.type)}
+        return pyarrow.csv.read_csv(path, convert_options=pyarrow.csv.ConvertOptions(column_types=as_text))
+    except (pa.ArrowException, OSError) as error:
         raise InputError(path, f"not a Parquet or CSV table: {error}", fix="Make it again.") from None
 
 
@@ -125,17 +168,22 @@ def _conformed(table: pa.Table, path: Path) -> pa.Table:
             f"no column {', '.join(missing)}; it has {', '.join(table.column_names)}",
             fix=f"An evidence table needs {', '.join(_NEEDED)}.",
         )
-    columns = []
-    for column in OOV_SCHEMA:
-        try:
-            known = column.name in table.column_names
-            columns.append(
-                table[column.name].cast(column.type) if known else pa.nulls(len(table), column.type)
-            )
-        except pa.ArrowException as error:
-            raise InputError(
-                path, f"column {column.name} is not {column.type}: {error}", fix="Make the table again."
-            ) from None
-        if column.name in _NEEDED and columns[-1].null_count:
-            raise InputError(path, f"empty cells in {column.name}", fix="Fill or drop those rows.")
+    columns = [_column(table, column, path) for column in OOV_SCHEMA]
     return pa.table(columns, schema=OOV_SCHEMA)
+
+
+def _column(table: pa.Table, wanted: pa.Field, path: Path) -> pa.ChunkedArray:
+    """Return one column as its type; lists written out as text, as in CSV, count as unknown."""
+    given = table[wanted.name] if wanted.name in table.column_names else pa.nulls(len(table))
+    if pa.types.is_list(wanted.type) and pa.types.is_string(given.type):
+        given = pa.nulls(len(table))
+    try:
+        column = given.cast(wanted.type)
+    except pa.ArrowException as error:
+        raise InputError(
+            path, f"column {wanted.name} is not {wanted.type}: {error}", fix="Make the table again."
+        ) from None
+    if wanted.name in _NEEDED and column.null_count:
+        what = f"{counted(column.null_count, 'empty cell')} in {wanted.name}"
+        raise InputError(path, what, fix="Fill or drop those rows.")
+    return column

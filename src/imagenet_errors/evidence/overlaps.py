@@ -27,7 +27,8 @@ class Overlaps:
 
     def accepts(self, label: NDArray[np.integer], prediction: NDArray[np.integer]) -> NDArray[np.bool_]:
         """Return bool [n]: where the prediction is an accepted name for the original label."""
-        return self.reason_of[label, prediction] >= 0
+        accepted: NDArray[np.bool_] = self.reason_of[label, prediction] >= 0
+        return accepted
 
 
 def load_overlaps(labels: LabelSpace, path: Path | None = None) -> Overlaps:

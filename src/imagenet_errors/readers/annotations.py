@@ -1,9 +1,8 @@
 """Multi-label annotations: which labels are right for an image.
 
-Three sources end in the same table: the ReaL labels that ship with the package (Beyer et al. 2020), the expert
-multi-labels of Shankar et al. 2020 as corrected by Vasudevan et al. 2022 (the official JSON), and a table of the
-user's own.
-"""
+Four sources end in the same table: the ReaL labels that ship with the package (Beyer et al. 2020), or
+``real.json`` itself, the expert multi-labels of Shankar et al. 2020 as corrected by Vasudevan et al. 2022
+(the official JSON), and a table of the user's own."""
 
 from __future__ import annotations
 
@@ -18,24 +17,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from imagenet_errors.images import val_file_names, val_numbers
+from imagenet_errors.images import N_VAL, val_file_names, val_numbers
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.shipped import shipped
 from imagenet_errors.tables import Annotations, Ragged
 
+_BOM = b"\xef\xbb\xbf"
+_NO_CLASS = np.iinfo(np.int16).max
+
 
 class _ImageAnnotation(msgspec.Struct):
-    correct: list[str] = []  # noqa: RUF012  (msgspec copies defaults)
-    unclear: list[str] = []  # noqa: RUF012
+    correct: list[str] = []  # msgspec copies defaults
+    unclear: list[str] = []
 
 
 class _OfficialFile(msgspec.Struct):
     """The parts that count of human_accuracy_v3.0.0.json; all others are skipped while parsing."""
 
     initial_annots: dict[str, _ImageAnnotation]
-    problematic_images: dict[str, Any] = {}  # noqa: RUF012
-    imagenet_m: list[str] = []  # noqa: RUF012
+    problematic_images: dict[str, Any] = {}
 
 
 @lru_cache(maxsize=1)
@@ -54,24 +55,38 @@ def read_real(labels: LabelSpace) -> Annotations:
     )
 
 
-def read_annotations(path: Path, labels: LabelSpace) -> Annotations:
-    """Read an annotations file: the official JSON layout, or a table (Parquet, CSV).
+@lru_cache(maxsize=1)
+def val_labels() -> NDArray[np.int16]:
+    """Return int16 [50000]: the original labels of the validation images, in the order of their names."""
+    import pyarrow.parquet
 
-    A table has the columns ``file_name`` and ``labels`` (a list, or ints joined by spaces) and may have
-    ``problematic`` (bool) and ``label`` (the original label). Without ``label`` the original label comes from the
-    shipped validation labels or from the wnid folder in the name.
+    table = pyarrow.parquet.read_table(shipped("data", "imagenet_val.parquet"), columns=["label"])
+    label: NDArray[np.int16] = table["label"].to_numpy().astype(np.int16)
+    label.flags.writeable = False
+    return label
+
+
+def read_annotations(path: Path, labels: LabelSpace) -> Annotations:
+    """Read an annotations file: the official JSON layout, ReaL's ``real.json``, or a table (Parquet, CSV).
+
+    A table has the columns ``file_name`` and ``labels`` (a list, or class indices or wnids joined by spaces)
+    and may have ``problematic`` (bool) and ``label`` (the original class index). Without ``label`` the
+    original label comes from the shipped validation labels or from the wnid folder in the name.
 
     Raises
     ------
     InputError
-        The file is neither, names an unknown class or an image twice, or an original label cannot be found.
+        The file is none of these, names an unknown class or an image twice, or an original label cannot be
+        found.
     """
     with path.open("rb") as file:
-        start = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")
+        start = file.read(64).removeprefix(_BOM).lstrip()
     if not start:
         raise InputError(path, "the file is empty", fix="Fetch or write it again.")
     if start.startswith(b"{"):
         return _from_json(path, labels)
+    if start.startswith(b"["):
+        return _from_real_json(path, labels)
     if start.startswith(b"<"):
         raise InputError(path, f"a web page, not annotations: {start[:30]!r}", fix="Download the file again.")
     return _from_table(path, labels, is_parquet=start.startswith(b"PAR1"))
@@ -92,20 +107,28 @@ def annotations_table(annotations: Annotations) -> pa.Table:
 def _from_json(path: Path, labels: LabelSpace) -> Annotations:
     """Parse in place (memory-mapped): of the official file's 200 MB only the label lists are ever held."""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
-        try:
-            official = msgspec.json.decode(text, type=_OfficialFile)
-        except msgspec.MsgspecError as error:
-            raise InputError(
-                path,
-                f"not the layout of human_accuracy_v3.0.0.json: {error}",
-                fix="It needs initial_annots: image -> {correct, wrong, unclear} and problematic_images.",
-            ) from None
+        official, problem = _decoded(text)
+    if official is None:
+        raise InputError(
+            path,
+            f"not the layout of human_accuracy_v3.0.0.json: {problem}",
+            fix="It needs initial_annots: image -> {correct, wrong, unclear} and problematic_images.",
+        )
     named = {**dict.fromkeys(official.problematic_images, _ImageAnnotation()), **official.initial_annots}
     names = sorted(named)
     wnids = [named[name].correct + named[name].unclear for name in names]
     accepted = Ragged.of(_indices(name, row, labels, path) for name, row in zip(names, wnids, strict=True))
     problematic = np.array([name in official.problematic_images for name in names], dtype=np.bool_)
     return _checked(path, pa.array(names, type=pa.string()), accepted, problematic, None, labels=labels)
+
+
+def _decoded(text: mmap.mmap) -> tuple[_OfficialFile | None, str]:
+    """Return what is in the file, or None and why not; subtle: no view of the map may outlive this call."""
+    with memoryview(text) as whole, whole[len(_BOM) if text[: len(_BOM)] == _BOM else 0 :] as body:
+        try:
+            return msgspec.json.decode(body, type=_OfficialFile), ""
+        except msgspec.MsgspecError as error:
+            return None, str(error)
 
 
 def _indices(name: str, wnids: list[str], labels: LabelSpace, path: Path) -> list[int]:
@@ -119,6 +142,24 @@ def _indices(name: str, wnids: list[str], labels: LabelSpace, path: Path) -> lis
         ) from None
 
 
+def _from_real_json(path: Path, labels: LabelSpace) -> Annotations:
+    """Read ReaL's own file: a list of classes for each validation image, in the order of their names."""
+    try:
+        lists = msgspec.json.decode(path.read_bytes().removeprefix(_BOM), type=list[list[int]])
+    except msgspec.MsgspecError as error:
+        raise InputError(
+            path,
+            f"not the layout of real.json: {error}",
+            fix="It is a list of lists of class indices, one for each validation image, in order.",
+        ) from None
+    if len(lists) > N_VAL:
+        raise InputError(path, f"{len(lists):,} lists for {N_VAL:,} images", fix="Fetch it again.")
+    accepted = _label_lists(pa.array(lists, type=pa.list_(pa.int64())), labels)
+    names = val_file_names(np.arange(1, len(lists) + 1))
+    nothing = np.zeros(len(lists), dtype=np.bool_)
+    return _checked(path, names, accepted, nothing, None, labels=labels)
+
+
 def _from_table(path: Path, labels: LabelSpace, *, is_parquet: bool) -> Annotations:
     table = _read_table(path, is_parquet=is_parquet)
     missing = [name for name in ("file_name", "labels") if name not in table.column_names]
@@ -128,21 +169,37 @@ def _from_table(path: Path, labels: LabelSpace, *, is_parquet: bool) -> Annotati
             f"no column {' or '.join(missing)}; it has {', '.join(table.column_names)}",
             fix="Annotations are a table of file_name and labels, or the official JSON.",
         )
-    table = table.sort_by("file_name")
+    names = _column(table, "file_name", pa.string(), path)
+    order = pc.sort_indices(names)
+    table, names = table.take(order), names.take(order)
     try:
-        accepted = _label_lists(table["labels"].combine_chunks())
-        original = table["label"].cast(pa.int64()).to_numpy() if "label" in table.column_names else None
-        problematic = (
-            pc.fill_null(table["problematic"].cast(pa.bool_()), False).to_numpy()
-            if "problematic" in table.column_names
-            else np.zeros(len(table), dtype=np.bool_)
-        )
+        accepted = _label_lists(table["labels"].combine_chunks(), labels)
     except pa.ArrowException as error:
         raise InputError(
-            path, f"a cell cannot be read: {error}", fix='Write labels as class indices: "65 795".'
+            path, f"a cell of labels cannot be read: {error}", fix='Write class indices or wnids: "65 795".'
         ) from None
-    names = table["file_name"].cast(pa.string()).combine_chunks()
+    problematic = np.zeros(len(table), dtype=np.bool_)
+    if "problematic" in table.column_names:
+        problematic = _column(table, "problematic", pa.bool_(), path).to_numpy(zero_copy_only=False)
+    original = None
+    if "label" in table.column_names:
+        original = _column(table, "label", pa.int64(), path).to_numpy()
     return _checked(path, names, accepted, problematic, original, labels=labels)
+
+
+def _column(table: pa.Table, name: str, kind: pa.DataType, path: Path) -> pa.Array:
+    """Return a column as its type; an empty cell of ``problematic`` means no, any other is refused."""
+    try:
+        column = table[name].cast(kind).combine_chunks()
+    except pa.ArrowException as error:
+        raise InputError(path, f"column {name} is not {kind}: {error}", fix="Correct the table.") from None
+    if name == "problematic":
+        return pc.fill_null(column, False)
+    if column.null_count:
+        empty = column.is_null().index(True).as_py()
+        what = f"{counted(column.null_count, 'empty cell')} in column {name}"
+        raise InputError(path, what, example=f"row {empty + 1}", fix="Fill them, or drop those rows.")
+    return column
 
 
 def _read_table(path: Path, *, is_parquet: bool) -> pa.Table:
@@ -151,30 +208,32 @@ def _read_table(path: Path, *, is_parquet: bool) -> pa.Table:
 
     try:
         if is_parquet:
-            return pyarrow.parquet.read_table(path)
+            return pyarrow.parquet.ParquetFile(path).read()
         as_text = pyarrow.csv.ConvertOptions(column_types={"file_name": pa.string(), "labels": pa.string()})
         return pyarrow.csv.read_csv(path, convert_options=as_text)
-    except pa.ArrowException as error:
-        raise InputError(
-            path, f"cannot be read as a table: {error}", fix="Give Parquet, CSV or JSON."
-        ) from None
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(path, f"cannot be read as a table: {error}", fix="Give Parquet, CSV or JSON.") from None
 
 
-def _label_lists(column: pa.Array) -> Ragged:
-    """Return the labels of each row, ascending and once each; a missing list is an empty one."""
+def _label_lists(column: pa.Array, labels: LabelSpace) -> Ragged:
+    """Return the labels of each row, ascending and once each; a missing list is an empty one.
+
+    Classes that are no class keep a value outside 0..C-1; text that is neither a number nor a wnid raises
+    pyarrow's own error, which shows it.
+    """
     if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
-        words = pc.split_pattern_regex(pc.fill_null(column.cast(pa.string()), ""), r"[^0-9]+")
-        column = words
-    lists = pc.fill_null(column, pa.scalar([], type=column.type))
-    owners = pc.list_parent_indices(lists).to_numpy()
-    values = pc.list_flatten(lists)
-    if pa.types.is_string(values.type):
+        text = pc.fill_null(column.cast(pa.string()), "")
+        column = pc.split_pattern_regex(pc.utf8_trim(text, " []()"), r"[\s,;|]+")
+    owners, values = pc.list_parent_indices(column).to_numpy(), pc.list_flatten(column)
+    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
         spoken = pc.not_equal(values, "").to_numpy(zero_copy_only=False)
         values, owners = values.filter(pa.array(spoken)), owners[spoken]
-    pairs = np.unique(owners.astype(np.int64) << 32 | values.cast(pa.int64()).to_numpy())
-    lengths = np.bincount(pairs >> 32, minlength=len(lists))
-    offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
-    return Ragged(offsets, (pairs & 0xFFFFFFFF).astype(np.int16))
+        of_wnid = pc.index_in(values, value_set=pa.array(labels.wnids, type=pa.string()))
+        values = pc.coalesce(pc.cast(of_wnid, pa.string()), values)
+    classes = np.clip(values.cast(pa.int64()).to_numpy(), -1, _NO_CLASS)
+    pairs = np.unique(owners.astype(np.int64) << 16 | (classes + 1))
+    offsets = np.searchsorted(pairs, np.arange(len(column) + 1) << 16)
+    return Ragged(offsets.astype(np.int64), ((pairs & 0xFFFF) - 1).astype(np.int16))
 
 
 def _checked(
@@ -186,36 +245,60 @@ def _checked(
     *,
     labels: LabelSpace,
 ) -> Annotations:
-    counts = pc.value_counts(names)
-    double = counts.filter(pc.greater(counts.field("counts"), 1))
-    if len(double):
-        raise InputError(
-            path,
-            f"{counted(len(double), 'image')} annotated more than once",
-            example=double[0]["values"],
-            fix="Keep one row an image.",
-        )
+    _refuse_doubles(path, names)
     outside = np.flatnonzero((accepted.values < 0) | (accepted.values >= len(labels)))
     if len(outside):
         raise InputError(
             path,
             f"{counted(len(outside), 'label')} outside 0..{len(labels) - 1}",
-            example=f"{accepted.values[outside[0]]} for {names[accepted.owners[outside[0]]]}",
-            fix="Labels are class indices in the order of ascending wnids.",
+            example=f"in the row of {names[accepted.owners[outside[0]]]}",
+            fix="Labels are class indices in the order of ascending wnids, or wnids.",
         )
-    label = original if original is not None else _original_labels(path, names, labels)
-    return Annotations(path.stem, names, label.astype(np.int16), accepted, problematic)
+    if original is None:
+        original = _original_labels(path, names, labels)
+    strange = np.flatnonzero((original < 0) | (original >= len(labels)))
+    if len(strange):
+        raise InputError(
+            path,
+            f"{counted(len(strange), 'original label')} outside 0..{len(labels) - 1}",
+            example=f"{original[strange[0]]} for {names[strange[0]]}",
+            fix="The column label holds class indices in the order of ascending wnids.",
+        )
+    return Annotations(path.stem, names, original.astype(np.int16), accepted, problematic)
+
+
+def _refuse_doubles(path: Path, names: pa.StringArray) -> None:
+    """One row an image, also where its name is written in several ways."""
+    numbers = val_numbers(names)
+    keys = pa.array(numbers) if len(numbers) and numbers.all() else names
+    counts = pc.value_counts(keys)
+    double = counts.filter(pc.greater(counts.field("counts"), 1))
+    if len(double):
+        raise InputError(
+            path,
+            f"{counted(len(double), 'image')} annotated more than once",
+            example=names[pc.index(keys, double[0]["values"]).as_py()],
+            fix="Keep one row an image.",
+        )
 
 
 def _original_labels(path: Path, names: pa.StringArray, labels: LabelSpace) -> NDArray[np.int64]:
-    """Return the original label of each image: the shipped one for validation images, else the wnid folder."""
+    """Return each image's original label: the shipped one for validation images, else the wnid folder."""
     numbers = val_numbers(names)
-    known = (numbers > 0) & (numbers <= 50_000)
-    label = np.where(known, read_real(labels).label[np.where(known, numbers - 1, 0)], -1).astype(np.int64)
-    if not known.all():
-        wnid = pc.struct_field(pc.extract_regex(names, r"(?P<wnid>n[0-9]{8})[/\\]"), "wnid")
-        by_folder = pc.index_in(wnid, value_set=pa.array(labels.wnids, type=pa.string()))
-        label = np.where(known, label, pc.fill_null(by_folder, -1).to_numpy(zero_copy_only=False))
+    known = (numbers > 0) & (numbers <= N_VAL)
+    label = np.where(known, val_labels()[np.where(known, numbers - 1, 0)], -1).astype(np.int64)
+    wnid = pc.struct_field(pc.extract_regex(names, r"(?P<wnid>n[0-9]{8})[/\\][^/\\]*$"), "wnid")
+    by_folder = pc.index_in(wnid, value_set=pa.array(labels.wnids, type=pa.string()))
+    by_folder = pc.fill_null(by_folder, -1).to_numpy(zero_copy_only=False)
+    torn = np.flatnonzero(known & (by_folder >= 0) & (by_folder != label))
+    if len(torn):
+        raise InputError(
+            path,
+            f"{counted(len(torn), 'name')} of a validation image in the folder of another class",
+            example=names[torn[0]],
+            fix="Add a column label (class index) to say what the original labels are.",
+        )
+    label = np.where(known, label, by_folder)
     lacking = np.flatnonzero(label < 0)
     if len(lacking):
         raise InputError(

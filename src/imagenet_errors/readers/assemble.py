@@ -45,9 +45,7 @@ class ColumnScores:
         step = rows_a_chunk(self.shape[1], 8)
         for start in range(0, self.shape[0], step):
             part = tuple(member[start : start + step] for member in self.field.members)
-            yield value_matrix(
-                Field(self.field.header, self.field.meaning, self.field.content, part), where=self.where
-            )
+            yield value_matrix(Field(self.field.header, self.field.meaning, self.field.content, part), where=self.where)
 
 
 @dataclass(frozen=True)
@@ -118,9 +116,7 @@ def _text(array: pa.Array) -> pa.StringArray:
     return pc.if_else(blank, pa.scalar(None, pa.string()), array.cast(pa.string()))
 
 
-def _without_class(
-    index: NDArray[np.int64] | None, text: pa.StringArray | None
-) -> dict[str, NDArray[np.int64]]:
+def _without_class(index: NDArray[np.int64] | None, text: pa.StringArray | None) -> dict[str, NDArray[np.int64]]:
     claims = [index < 0] if index is not None else []
     if text is not None:
         claims.append(has_no_value(text))
@@ -128,9 +124,7 @@ def _without_class(
     return {NO_CLASS: np.flatnonzero(lacks)} if lacks.any() else {}
 
 
-def _ranked(
-    roles: Roles, n_rows: int, *, where: Path
-) -> tuple[NDArray[np.int64], pa.DoubleArray | None, list[str]]:
+def _ranked(roles: Roles, n_rows: int, *, where: Path) -> tuple[NDArray[np.int64], pa.DoubleArray | None, list[str]]:
     """Return which of each row's ranks is the best [n], its value [n], and a note if it is not the first."""
     first = np.zeros(n_rows, dtype=np.int64)
     field = roles.confidence

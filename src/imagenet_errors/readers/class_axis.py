@@ -1,14 +1,16 @@
 """Class axes: what class stands at each position of a model's outputs.
 
-Only wnids are safe: 1000 outputs are nearly always the wnids in ascending order, 1001 have a background class in
-front, the ImageNet-21k heads have their own orders, and the ILSVRC development kit another one again.
-"""
+Only wnids are safe: 1000 outputs are nearly always the wnids in ascending order, 1001 have a background class
+in front, the ImageNet-21k heads have their own orders, and the ILSVRC development kit another one again."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,8 @@ from imagenet_errors.problems import InputError, counted
 from imagenet_errors.shipped import shipped
 
 IMAGENET_1K = "imagenet-1k"
+BACKGROUND_FIRST = "1001"
+_HEADERS = {"wnid", "wnids", "synset", "synsets", "index", "idx", "id", "label", "class", "name"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,27 +93,57 @@ def _shipped_axes() -> dict[str, tuple[int, NDArray[np.int64]]]:
     }
 
 
-def _read_axis(path: Path, labels: LabelSpace) -> ClassAxis:
-    """Read the first wnid of every line or JSON item, in order: one a position."""
-    text = path.read_text(encoding="utf-8", errors="replace")
-    wnids = re.findall(r"\bn\d{8}\b", text) if text.lstrip().startswith(("[", "{")) else _first_wnids(text)
-    classes = np.array([labels.index_of_wnid.get(wnid, -1) for wnid in wnids], dtype=np.int16)
-    inside = classes[classes >= 0]
+def axis_of_wnids(name: str, wnids: Sequence[str], labels: LabelSpace, *, where: Path) -> ClassAxis:
+    """Return the axis with these wnids (or other texts, for none of the classes), one a position.
+
+    Raises
+    ------
+    InputError
+        None of them is a class, or one is named twice.
+    """
+    class_at = np.array([labels.index_of_wnid.get(wnid, -1) for wnid in wnids], dtype=np.int16)
+    inside = class_at[class_at >= 0]
     if not len(inside):
+        raise InputError(where, "no wnid of the 1000 classes in it", fix="Write a wnid a line, in output order.")
+    classes, times = np.unique(inside, return_counts=True)
+    double = classes[times > 1]
+    if len(double):
         raise InputError(
-            path, "no wnid of the 1000 classes in it", fix="Write a wnid a line, in output order."
-        )
-    if len(np.unique(inside)) < len(inside):
-        first = next(wnid for place, wnid in enumerate(wnids) if wnid in wnids[:place])
-        raise InputError(
-            path,
-            f"{counted(len(inside) - len(np.unique(inside)), 'class', 'classes')} named twice",
-            example=first,
+            where,
+            f"{counted(len(double), 'class', 'classes')} named more than once",
+            example=labels.wnids[double[0]],
             fix="Write each wnid once.",
         )
-    return ClassAxis(path.name, classes)
+    return ClassAxis(name, class_at)
 
 
-def _first_wnids(text: str) -> list[str]:
-    found = (re.search(r"\bn\d{8}\b", line) for line in text.splitlines() if line.strip())
-    return [match.group() if match else "" for match in found]
+def _read_axis(path: Path, labels: LabelSpace) -> ClassAxis:
+    """Read wnids in output order: the first of every line, or JSON."""
+    text = path.read_text(encoding="utf-8-sig", errors="replace")
+    try:
+        wnids = _json_wnids(json.loads(text)) if text.lstrip().startswith(("[", "{")) else _line_wnids(text)
+    except (ValueError, TypeError) as error:
+        raise InputError(path, f"no list of wnids: {error}", fix="Write a wnid a line, in output order.") from None
+    return axis_of_wnids(path.name, wnids, labels, where=path)
+
+
+def _json_wnids(items: Any) -> list[str]:
+    """Read a list, index -> wnid (keras: index -> [wnid, name]), or wnid -> index; written in any order."""
+    if isinstance(items, dict):
+        if all(isinstance(value, int) for value in items.values()):
+            items = {index: wnid for wnid, index in items.items()}
+        at = {int(index): item for index, item in items.items()}
+        items = [at.get(index, "") for index in range(max(at, default=-1) + 1)]
+    return [_first_wnid(str(item)) for item in items]
+
+
+def _line_wnids(text: str) -> list[str]:
+    lines = [line for line in text.splitlines() if line.strip()]
+    if lines and not _HEADERS.isdisjoint(re.split(r"\W+", lines[0].lower())) and not _first_wnid(lines[0]):
+        lines = lines[1:]
+    return [_first_wnid(line) for line in lines]
+
+
+def _first_wnid(text: str) -> str:
+    found = re.search(r"\bn\d{8}\b", text)
+    return found.group() if found else ""

@@ -74,9 +74,7 @@ def choose_roles(
     free = [field for field in fields if field not in stated.values()]
     name = stated.get("name") or _name(free, where)
     free = [field for field in free if field is not name]
-    roles = Roles(
-        name, stated.get("index"), stated.get("label"), stated.get("confidence"), stated.get("scores")
-    )
+    roles = Roles(name, stated.get("index"), stated.get("label"), stated.get("confidence"), stated.get("scores"))
     if not (roles.index or roles.label):
         is_dense = scores_apart or "scores" in stated or any(map(_is_class_axis, free))
         roles = _with_classes(roles, free, where, explicit_only=is_dense)
@@ -242,12 +240,7 @@ def _without_row_numbers(pool: list[Field]) -> tuple[list[Field], list[str]]:
 
 def _counts_rows(field: Field) -> bool:
     array = field.members[0]
-    if (
-        field.n_values > 1
-        or field.is_list
-        or field.content is not Content.INTEGER
-        or len(array) < _ROW_NUMBERS_FROM
-    ):
+    if field.n_values > 1 or field.is_list or field.content is not Content.INTEGER or len(array) < _ROW_NUMBERS_FROM:
         return False
     if array[0].as_py() not in (0, 1, "0", "1"):
         return False
@@ -279,9 +272,7 @@ def _unused(
     notes = []
     for field in fields:
         if field.meaning is Meaning.TRUTH:
-            notes.append(
-                f"Column {field.header!r} is the ground truth by its name; it was not read as the prediction."
-            )
+            notes.append(f"Column {field.header!r} is the ground truth by its name; it was not read as the prediction.")
         elif field.meaning is Meaning.CLASS and stating and field not in pool and not _is_vector(field):
             notes.append(f"Column {field.header!r} was not read as the prediction: {stating} states it.")
     return notes
@@ -292,8 +283,7 @@ def _with_values(roles: Roles, fields: Sequence[Field], where: Path | str) -> Ro
     numbers = [
         field
         for field in fields
-        if field.content in NUMERIC | {Content.BLANK}
-        and field.meaning not in (Meaning.TRUTH, Meaning.IGNORED)
+        if field.content in NUMERIC | {Content.BLANK} and field.meaning not in (Meaning.TRUTH, Meaning.IGNORED)
     ]
     vectors = [field for field in numbers if _is_vector(field)]
     has_class = roles.index is not None or roles.label is not None
@@ -302,7 +292,8 @@ def _with_values(roles: Roles, fields: Sequence[Field], where: Path | str) -> Ro
         roles = replace(roles, scores=_only(_strongest(dense), "scores", where))
     if roles.confidence is None and has_class:
         ranked = [field for field in numbers if field.meaning is Meaning.CONFIDENCE and field not in dense]
-        ranked += [field for field in vectors if field not in (*dense, *ranked)]
+        if any(field is not None and _is_vector(field) for field in (roles.index, roles.label)):
+            ranked += [field for field in vectors if field not in (*dense, *ranked)]
         if ranked:
             return replace(roles, confidence=_only(_strongest(ranked), "confidence", where))
         return _confidence_by_content(roles, numbers)
@@ -325,6 +316,4 @@ def _confidence_by_content(roles: Roles, numbers: list[Field]) -> Roles:
         return roles
     header = loose[0].header
     note = f"Column {header!r} was taken for the confidence by what it holds."
-    return replace(
-        roles, confidence=loose[0], notes=roles.notes if is_positional(loose[0]) else (*roles.notes, note)
-    )
+    return replace(roles, confidence=loose[0], notes=roles.notes if is_positional(loose[0]) else (*roles.notes, note))

@@ -196,9 +196,7 @@ def _parse(text: bytes, layout: _Layout, path: Path) -> pa.Table:
         _refuse_ragged(text, layout, path)
         raise
     if text.count(b'"') % 2 and _ends_inside_quotes(table):
-        raise InputError(
-            path, "a quoted cell is never closed, so the file may be cut short", fix="Write it again."
-        )
+        raise InputError(path, "a quoted cell is never closed, so the file may be cut short", fix="Write it again.")
     return table
 
 
@@ -216,9 +214,7 @@ def _refuse_ragged(text: bytes, layout: _Layout, path: Path) -> None:
             if len(cells) != width:
                 _refuse_line(line, cells, layout, path)
     except csv.Error as problem:
-        raise InputError(
-            path, f"the text cannot be split into cells: {problem}", fix="Write it again."
-        ) from None
+        raise InputError(path, f"the text cannot be split into cells: {problem}", fix="Write it again.") from None
 
 
 def _refuse_line(line: int, cells: Sequence[str], layout: _Layout, path: Path) -> NoReturn:

@@ -116,9 +116,7 @@ def plain(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 def _holds_text(kind: pa.DataType) -> bool:
     if pt.is_dictionary(kind):
         return _holds_text(kind.value_type)
-    return bool(
-        pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind) or pt.is_binary(kind)
-    )
+    return bool(pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind) or pt.is_binary(kind))
 
 
 def content_of(array: pa.Array) -> Content:
@@ -209,10 +207,7 @@ def _join_wide(fields: list[Field]) -> list[Field]:
     loose = [
         field
         for field in fields
-        if field.n_values == 1
-        and field.meaning is Meaning.UNKNOWN
-        and field.content in NUMERIC
-        and not field.is_list
+        if field.n_values == 1 and field.meaning is Meaning.UNKNOWN and field.content in NUMERIC and not field.is_list
     ]
     if len(loose) < WIDE:
         return fields

@@ -28,16 +28,13 @@ _TRUTH = _words(
     "target targets true truth gt groundtruth actual expected real original orig ytrue reference human "
     "annotated correct"
 )
-_IGNORED = _words(
-    "failure severity err error errors acc accuracy loss time split rank entropy model size width height"
-)
+_IGNORED = _words("failure severity err error errors acc accuracy loss time split rank entropy model size width height")
 _CONFIDENCE = _words(
     "prob probs proba probability probabilities confidence confidences conf score scores logit logits "
     "softmax likelihood certainty"
 )
 _PREDICTION = _words(
-    "pred preds predict prediction predictions predicted ypred yhat hat argmax top1 guess guesses "
-    "answer answers"
+    "pred preds predict prediction predictions predicted ypred yhat hat argmax top1 guess guesses answer answers"
 )
 _CLASS = _words(
     "index indices idx label labels class classes cls category categories wnid wnids synset synsets classid"
@@ -45,8 +42,7 @@ _CLASS = _words(
 _CLASS_BUT_NUMBER = _CLASS - _words("index indices idx")
 _FILE_NAME = _words("filename filenames fname basename")
 _IMAGE = _words(
-    "image images img imgs file files path paths filepath filepaths sample samples imagename imgname "
-    "impath imgpath"
+    "image images img imgs file files path paths filepath filepaths sample samples imagename imgname impath imgpath"
 )
 _WEAK = _words("name names id ids key keys")
 
@@ -98,11 +94,7 @@ def _class_or_name(words: list[str], known: set[str]) -> Meaning:
     if known & _FILE_NAME or ("file" in known and known & _WEAK - {"id", "ids"}):
         return Meaning.NAME
     if known & _IMAGE:
-        return (
-            Meaning.WEAK_NAME
-            if known & _words("index idx id ids number") and len(words) > 1
-            else Meaning.NAME
-        )
+        return Meaning.WEAK_NAME if known & _words("index idx id ids number") and len(words) > 1 else Meaning.NAME
     return Meaning.WEAK_NAME if len(words) <= 2 and known & _WEAK else Meaning.UNKNOWN
 
 

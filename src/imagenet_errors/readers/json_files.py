@@ -100,9 +100,7 @@ def _parse(text: str, repeats: _Repeats) -> tuple[Any, str]:
         if problem.msg != "Extra data":
             raise _broken(repeats.path, problem, problem.lineno) from None
     repeats.keys.clear()
-    return [
-        _parse_line(line, i, repeats) for i, line in enumerate(text.split("\n")) if line.strip()
-    ], "JSON lines"
+    return [_parse_line(line, i, repeats) for i, line in enumerate(text.split("\n")) if line.strip()], "JSON lines"
 
 
 def _parse_line(line: str, i: int, repeats: _Repeats) -> Any:
@@ -150,9 +148,7 @@ def _of_object(parsed: dict[str, Any], path: Path) -> _Table | None:
 
 def _refuse_other_files(parsed: dict[str, Any], path: Path) -> None:
     if "initial_annots" in parsed:
-        raise InputError(
-            path, "this file holds annotations, not predictions", fix="Pass it with --annotations."
-        )
+        raise InputError(path, "this file holds annotations, not predictions", fix="Pass it with --annotations.")
     if "model" in parsed and _SUMMARY & set(parsed):
         raise InputError(
             path,
@@ -164,9 +160,7 @@ def _refuse_other_files(parsed: dict[str, Any], path: Path) -> None:
 def _split(parsed: dict[str, Any], path: Path) -> _Table:
     """Read pandas' orient="split"; an index that holds texts is a column too."""
     headers, rows = [str(header) for header in parsed["columns"]], parsed["data"]
-    odd = next(
-        (i for i, row in enumerate(rows) if not isinstance(row, list) or len(row) != len(headers)), None
-    )
+    odd = next((i for i, row in enumerate(rows) if not isinstance(row, list) or len(row) != len(headers)), None)
     if odd is not None:
         raise InputError(path, f"row {odd + 1} does not have {len(headers)} values", fix="Write it again.")
     columns = {header: [row[i] for row in rows] for i, header in enumerate(headers)}
@@ -216,9 +210,7 @@ def _records(rows: list[Any]) -> dict[str, list[Any]]:
 def _ranked_records(rows: list[Any]) -> dict[str, list[Any]]:
     """Make list columns of rows of ranked records, as pipelines return them: [{label, score}, ...]."""
     lists = [row if isinstance(row, list) else [] for row in rows]
-    headers = dict.fromkeys(
-        key for row in lists for record in row if isinstance(record, dict) for key in record
-    )
+    headers = dict.fromkeys(key for row in lists for record in row if isinstance(record, dict) for key in record)
     return {
         header: [[record.get(header) for record in row if isinstance(record, dict)] for row in lists]
         for header in headers
@@ -231,9 +223,7 @@ def _decoded(rows: list[Any]) -> dict[str, list[Any]]:
     n_parts = len(next(row for row in lists if row)[0])
     headers = ("wnid", "score") if n_parts == 2 else ("wnid", "description", "score")
     return {
-        header: [
-            [item[i] if isinstance(item, list) and len(item) > i else None for item in row] for row in lists
-        ]
+        header: [[item[i] if isinstance(item, list) and len(item) > i else None for item in row] for row in lists]
         for i, header in enumerate(headers)
         if header != "description"  # the wnid is exact
     }

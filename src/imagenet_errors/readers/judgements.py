@@ -5,8 +5,10 @@ Source: Vasudevan et al. 2022 (arXiv 2205.04596): five experts, one category and
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -24,11 +26,12 @@ ERROR_TYPE_OF_CATEGORY = {
     "Spurious Correlation": "spurious_correlation",
 }
 """The panel's spellings; two of them mean the same, and any other is refused."""
+_N_CLASSES = 1000
 
 
 @dataclass(frozen=True, eq=False)
 class Judgements:
-    """One judged mistake a row: image, predicted class int16 [n], category as written, severity, error type."""
+    """One judged mistake a row; ``prediction`` int16 [n], ``category`` as written, ``error_type`` ours."""
 
     file_names: pa.StringArray
     prediction: NDArray[np.int16]
@@ -49,7 +52,7 @@ def read_judgements(path: Path) -> Judgements:
     Raises
     ------
     InputError
-        The file is no such JSON, or a category is spelled in a way that is not known.
+        The file is no such JSON, or a class or category is none of the known ones.
     """
     try:
         rows = msgspec.json.decode(path.read_bytes(), type=dict[str, _Judgement])
@@ -59,14 +62,8 @@ def read_judgements(path: Path) -> Judgements:
             f"not a file of human judgements: {error}",
             fix='Each image needs "top_prediction", "failure category" and "failure severity".',
         ) from None
-    unknown = [row.category for row in rows.values() if row.category not in ERROR_TYPE_OF_CATEGORY]
-    if unknown:
-        raise InputError(
-            path,
-            f"{counted(len(unknown), 'judgement')} of an unknown category",
-            example=repr(unknown[0]),
-            fix=f"Known are: {', '.join(ERROR_TYPE_OF_CATEGORY)}.",
-        )
+    _refuse_unknown(path, "category", [row.category for row in rows.values()], ERROR_TYPE_OF_CATEGORY)
+    _refuse_unknown(path, "class", [row.top_prediction for row in rows.values()], range(_N_CLASSES))
     return Judgements(
         file_names=pa.array(rows, type=pa.string()),
         prediction=np.array([row.top_prediction for row in rows.values()], dtype=np.int16),
@@ -74,3 +71,15 @@ def read_judgements(path: Path) -> Judgements:
         severity=tuple(row.severity for row in rows.values()),
         error_type=tuple(ERROR_TYPE_OF_CATEGORY[row.category] for row in rows.values()),
     )
+
+
+def _refuse_unknown(path: Path, what: str, said: list[Any], known: Collection[Any]) -> None:
+    unknown = [value for value in said if value not in known]
+    if unknown:
+        choice = f"{known[0]} to {known[-1]}" if isinstance(known, range) else ", ".join(known)
+        raise InputError(
+            path,
+            f"{counted(len(unknown), 'judgement')} of an unknown {what}",
+            example=repr(unknown[0]),
+            fix=f"Known are: {choice}.",
+        )

@@ -1,8 +1,7 @@
 """Which class a label written as text means: wnid, whole description, or a name that only one class has.
 
-19 lemmas belong to two classes (crane, cardigan, polecat, ...), so a single synonym is never enough by itself; and
-names are compared case-sensitively first (Cardigan is a dog, cardigan a garment).
-"""
+19 lemmas belong to two classes (crane, cardigan, polecat, ...), so a single synonym is never enough by
+itself; and names are compared case-sensitively first (Cardigan is a dog, cardigan a garment)."""
 
 from __future__ import annotations
 
@@ -26,6 +25,8 @@ REASONS = {
     UNMAPPED: "the label is <unmapped>",
 }
 
+_WNID, _NUMBERED = re.compile(r"n\d{8}\b"), re.compile(r"LABEL_(\d+)")
+_UNMAPPED = "<unmapped"
 _ENOUGH_TO_KNOW_A_VOCABULARY = 20
 """Distinct labels, all of one published list, from which on that list's own reading of a name is taken."""
 
@@ -55,52 +56,63 @@ class LabelTexts:
 
     @cached_property
     def vocabularies(self) -> tuple[Meanings, ...]:
-        """Lists that people's labels come from: our names, first lemmas, torchvision's, open_clip's."""
+        """Lists that labels come from: whole lemma lists, our names, first lemmas, published ones."""
         firsts = [(text.split(", ")[0], index) for index, text in enumerate(self.labels.descriptions)]
         ours = list(zip(self.labels.names, range(len(self.labels)), strict=True))
-        return tuple(_meanings(names) for names in (ours, firsts, *_published().values()))
+        return (self.descriptions, *(_meanings(names) for names in (ours, firsts, *_published().values())))
 
     def classes_of(self, texts: Iterable[str]) -> dict[str, int]:
         """Return for each distinct text its class index, or one of the negative reasons."""
-        meant = {text: self._exact(text) for text in texts}
-        names = [text for text, classes in meant.items() if classes is None]
-        lists = [known for known in self.vocabularies if all(_unspaced(name) in known for name in names)]
-        if len(meant) < _ENOUGH_TO_KNOW_A_VOCABULARY or not lists:
-            lists = [self.lemmas]
-        for name in names:
-            meant[name] = frozenset().union(*(known.get(_unspaced(name), frozenset()) for known in lists))
-        return {text: self._one(text, classes or frozenset()) for text, classes in meant.items()}
+        numbered = {text: self._numbered(text) for text in texts}
+        names = {text: self._name(text) for text, classes in numbered.items() if classes is None}
+        lists = [known for known in self.vocabularies if all(name in known for name in names.values())]
+        if len(names) < _ENOUGH_TO_KNOW_A_VOCABULARY or not lists:
+            meant = {name: self.descriptions.get(name) or self.lemmas.get(name) for name in names.values()}
+        else:
+            meant = {name: frozenset().union(*(known[name] for known in lists)) for name in names.values()}
+        return {
+            text: self._one(text, (meant[names[text]] if classes is None else classes) or frozenset())
+            for text, classes in numbered.items()
+        }
 
-    def _exact(self, text: str) -> frozenset[int] | None:
-        """Return the classes that a wnid, description or numbered label means; None if it is none of these."""
-        wnid = re.match(r"n\d{8}\b", text)
+    def could_mean(self, text: str) -> frozenset[int]:
+        """Return every class that the text could mean, in whatever vocabulary."""
+        numbered, name = self._numbered(text), self._name(text)
+        nothing: frozenset[int] = frozenset()
+        either = self.descriptions.get(name, nothing) | self.lemmas.get(name, nothing)
+        return either if numbered is None else numbered
+
+    def _numbered(self, text: str) -> frozenset[int] | None:
+        """Return the classes that a wnid or a numbered label means; None if it is neither."""
+        wnid = _WNID.match(text)
         if wnid:
             index = self.labels.index_of_wnid.get(wnid.group())
             return frozenset() if index is None else frozenset([index])
-        numbered = re.fullmatch(r"LABEL_(\d+)", text)
+        numbered = _NUMBERED.fullmatch(text)
         if numbered and int(numbered.group(1)) < len(self.labels):
             return frozenset([int(numbered.group(1))])
-        if text.startswith("<unmapped"):
-            return frozenset()
-        return self.descriptions.get(text) or self.descriptions.get(text.partition(": ")[0])
+        return frozenset() if text.startswith(_UNMAPPED) else None
+
+    def _name(self, text: str) -> str:
+        """Return a name as the lists have it: Keras writes ``tiger_shark``, timm ``lemmas: definition``."""
+        name = text.replace("_", " ").strip()  # no class name of ours has an underscore
+        lemmas = name.partition(": ")[0]
+        return lemmas if lemmas in self.descriptions else name
 
     def _one(self, text: str, classes: frozenset[int]) -> int:
         if len(classes) == 1:
             return min(classes)
         if classes:
             return AMBIGUOUS
-        if text.startswith("<unmapped"):
+        if text.startswith(_UNMAPPED):
             return UNMAPPED
-        return OUTSIDE if re.match(r"n\d{8}\b", text) else UNKNOWN
-
-    def could_mean(self, text: str) -> frozenset[int]:
-        """Return every class that the text could mean."""
-        return self._exact(text) or self.lemmas.get(_unspaced(text), frozenset())
+        return OUTSIDE if _WNID.match(text) else UNKNOWN
 
 
-def _unspaced(name: str) -> str:
-    """Keras writes ``great_white_shark``; no class name of ours has an underscore."""
-    return name.replace("_", " ").strip()
+@lru_cache(maxsize=4)
+def label_texts(labels: LabelSpace) -> LabelTexts:
+    """Return the texts of a label space; made once."""
+    return LabelTexts(labels)
 
 
 def _meanings(pairs: Iterable[tuple[str, int]]) -> Meanings:

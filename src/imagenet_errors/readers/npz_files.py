@@ -48,9 +48,7 @@ class _Member:
 
     @property
     def is_matrix_of_floats(self) -> bool:
-        return (
-            len(self.shape) == 2 and self.shape[1] > 1 and self.holds_numbers and self.dtype.kind not in "iu"
-        )
+        return len(self.shape) == 2 and self.shape[1] > 1 and self.holds_numbers and self.dtype.kind not in "iu"
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,9 +107,7 @@ def read_npz(path: Path, *, columns: Mapping[str, str] | None = None) -> RawPred
     if dense is not None:
         words = f"{raw.format}, all {dense.shape[1]:,} outputs"
         labels = _axis_labels(path, members, dense)
-        raw = replace(
-            raw, format=words, n_outputs=dense.shape[1], scores=_scores(path, dense), axis_labels=labels
-        )
+        raw = replace(raw, format=words, n_outputs=dense.shape[1], scores=_scores(path, dense), axis_labels=labels)
     return raw if raw.names is not None else _with_samples(raw, path)
 
 
@@ -139,9 +135,7 @@ def _dense(members: list[_Member], stated: str | None, path: Path) -> _Member | 
         if not found:
             raise InputError(path, f"no array [n, C] named {stated!r}", fix=f"It has {_listed(members)}.")
         return found[0]
-    has_class = any(
-        meaning_of(member.key) is Meaning.PREDICTION and len(member.shape) == 1 for member in members
-    )
+    has_class = any(meaning_of(member.key) is Meaning.PREDICTION and len(member.shape) == 1 for member in members)
     has_class |= any(meaning_of(member.key) is Meaning.RANKS for member in members)
     candidates = [
         member
@@ -150,13 +144,9 @@ def _dense(members: list[_Member], stated: str | None, path: Path) -> _Member | 
         and (member.is_wide or (member.is_matrix_of_floats and not has_class))
     ]
     strengths = [confidence_strength(member.key) for member in candidates]
-    best = [
-        member for member, strength in zip(candidates, strengths, strict=True) if strength == max(strengths)
-    ]
+    best = [member for member, strength in zip(candidates, strengths, strict=True) if strength == max(strengths)]
     if len(best) > 1:
-        raise InputError(
-            path, f"several arrays may be the scores: {_listed(best)}", fix="Pass --column scores=NAME."
-        )
+        raise InputError(path, f"several arrays may be the scores: {_listed(best)}", fix="Pass --column scores=NAME.")
     return best[0] if best else None
 
 
@@ -172,15 +162,10 @@ def _read_fields(
     small = [
         member
         for member in members
-        if member is not dense
-        and member.shape[:1] == (n_rows,)
-        and len(member.shape) <= 2
-        and not member.is_wide
+        if member is not dense and member.shape[:1] == (n_rows,) and len(member.shape) <= 2 and not member.is_wide
     ]
     if n_rows == 0 or not (small or dense):
-        raise InputError(
-            path, f"no array with a row an image: {_listed(members)}", fix="Save (n,) or (n, C)."
-        )
+        raise InputError(path, f"no array with a row an image: {_listed(members)}", fix="Save (n,) or (n, C).")
     arrays = [arrow_column(_load(path, member), path) for member in small]
     fields = fields_of([member.key for member in small], arrays, where=path)
     roles = choose_roles(fields, where=path, columns=stated, scores_apart=dense is not None)
@@ -204,11 +189,7 @@ def _scores(path: Path, dense: _Member) -> ScoreSource:
 def _axis_labels(path: Path, members: list[_Member], dense: _Member) -> tuple[str, ...] | None:
     """Return the wnids of the class axis, where an array of C of them lies in the archive."""
     for member in members:
-        if (
-            member.shape == (dense.shape[1],)
-            and member.dtype.kind in "SU"
-            and dense.shape[0] != dense.shape[1]
-        ):
+        if member.shape == (dense.shape[1],) and member.dtype.kind in "SU" and dense.shape[0] != dense.shape[1]:
             labels = tuple(plain(arrow_column(_load(path, member), path)).to_pylist())
             if all(map(is_wnid, labels)):
                 return labels

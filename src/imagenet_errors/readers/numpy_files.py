@@ -12,12 +12,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from imagenet_errors.problems import InputError
-from imagenet_errors.readers.assemble import CONFIDENCE_IS_NAN, Source, read_columns
+from imagenet_errors.readers.assemble import CONFIDENCE_IS_NAN, NO_CLASS, Source, read_columns
 from imagenet_errors.readers.damage import refusing_damage
 from imagenet_errors.readers.fields import WIDE
 from imagenet_errors.readers.raw import RawPredictions
 from imagenet_errors.readers.scores import ArrayScores, as_floats
 
+_BEYOND_ANY_CLASS = 1 << 31
 _NO_OBJECTS = 'Save plain arrays: numpy.save("FILE.npy", array.astype(float)) or strings with astype(str).'
 
 
@@ -35,9 +36,7 @@ def read_npy(path: Path, *, columns: Mapping[str, str] | None = None) -> RawPred
     array = _load_npy(path)
     if array.dtype.names:
         fields = {name: arrow_column(array[name], path) for name in array.dtype.names}
-        return read_columns(
-            list(fields), list(fields.values()), Source(path, "structured npy"), columns=columns
-        )
+        return read_columns(list(fields), list(fields.values()), Source(path, "structured npy"), columns=columns)
     if columns:
         raise InputError(path, "an npy file has no columns", fix="Leave --column out.")
     return read_array(array, path, format="npy")
@@ -52,9 +51,7 @@ def read_array(array: NDArray[Any], path: Path, *, format: str) -> RawPrediction
         It has no rows, more than two axes, or values that are neither classes nor scores.
     """
     if array.ndim not in (1, 2) or array.size == 0:
-        raise InputError(
-            path, f"an array of shape {array.shape}", fix="Save one row an image: (n,), (n, k), (n, C)."
-        )
+        raise InputError(path, f"an array of shape {array.shape}", fix="Save one row an image: (n,), (n, k), (n, C).")
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim == 1:
@@ -65,9 +62,7 @@ def read_array(array: NDArray[Any], path: Path, *, format: str) -> RawPrediction
         words = f"{format}, all {array.shape[1]:,} outputs"
         return RawPredictions(words, len(array), n_outputs=array.shape[1], scores=scores)
     if array.dtype.kind not in "iuf":
-        raise InputError(
-            path, f"an array of {array.dtype}", fix="Save whole numbers (classes) or floats (scores)."
-        )
+        raise InputError(path, f"an array of {array.dtype}", fix="Save whole numbers (classes) or floats (scores).")
     return _ranked(array, path, format)
 
 
@@ -82,16 +77,22 @@ def _holds_ranks(array: NDArray[Any]) -> bool:
         return False
     if array.dtype.kind in "iu":
         return True
-    head = np.asarray(array[:1000], dtype=np.float64)
+    with np.errstate(invalid="ignore"):  # a damaged file can hold NaNs that signal
+        head = np.asarray(array[:1000], dtype=np.float64)
+    head = head[np.isfinite(head)]
     return bool((np.trunc(head) == head).all() and (head >= 0).all() and (head > array.shape[1]).any())
 
 
 def _ranked(array: NDArray[Any], path: Path, format: str) -> RawPredictions:  # noqa: A002
-    classes = array.astype(np.int64)
+    with np.errstate(invalid="ignore"):
+        is_class = np.isfinite(array) & (np.abs(array) < _BEYOND_ANY_CLASS)
+    classes = np.where(is_class, array, -1).astype(np.int64)
     probs, notes = _sibling(array, path)
     words = f"{format}, top-{array.shape[1]}"
     if probs is None:
-        return RawPredictions(words, len(array), index=classes[:, 0], notes=notes)
+        rows = np.flatnonzero(~is_class[:, 0])
+        invalid = {NO_CLASS: rows} if rows.size else {}
+        return RawPredictions(words, len(array), index=classes[:, 0], ranks=classes, invalid=invalid, notes=notes)
     largest = probs.max(axis=1)
     is_best = probs == largest[:, None]
     beyond = np.iinfo(np.int64).max
@@ -121,9 +122,7 @@ def _sibling(array: NDArray[Any], path: Path) -> tuple[NDArray[np.floating[Any]]
             *taken_as_ranked,
             f"{other.name} beside it has another shape, {probs.shape}; it was not used.",
         )
-    return as_floats(np.asarray(probs)), (
-        f"The best of each row was chosen by the probabilities in {other.name}.",
-    )
+    return as_floats(np.asarray(probs)), (f"The best of each row was chosen by the probabilities in {other.name}.",)
 
 
 def _load_npy(path: Path) -> NDArray[Any]:
@@ -147,9 +146,7 @@ def refuse_objects(dtype: np.dtype[Any], path: Path | str) -> None:
         The type is, or has a field of, Python objects.
     """
     if dtype.hasobject:
-        raise InputError(
-            path, "the array holds pickled Python objects, which run code when loaded", fix=_NO_OBJECTS
-        )
+        raise InputError(path, "the array holds pickled Python objects, which run code when loaded", fix=_NO_OBJECTS)
 
 
 def read_header(file: IO[bytes], where: Path | str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:

@@ -1,10 +1,9 @@
 """Is a file's row order, or its class axis, the one it is taken for?
 
-A wrong order always looks like chance: the prediction says nothing about the image. So does a permuted class axis;
-a shifted one is nearly always right once it is shifted back. Both are recognised here, before any figure is given,
-and told from files that hold only mistakes: those are no better than chance either, but a mistake is kin of what
-the image shows.
-"""
+A wrong order always looks like chance: the prediction says nothing about the image. So does a permuted class
+axis; a shifted one is nearly always right once it is shifted back. Both are recognised here, before any
+figure is given, and told from files that hold only mistakes: those are no better than chance either, but a
+mistake is kin of what the image shows."""
 
 from __future__ import annotations
 
@@ -24,13 +23,15 @@ _CLEARLY_BETTER = 3
 """How many times as often right a shift must be as no shift, and as the shift the other way: mistakes between
 neighbouring classes (wnids sort kin together) are as frequent in either direction."""
 _MIN_DEVIATIONS = 4.0
-"""Of 2,000 shuffled files of 20 to 200 rows one exceeded this; of 40 random mistakes, 1 in 100 falls short."""
+"""Of 2,000 shuffled files of 20 to 200 rows one exceeded this; mistakes fall short in 1 of 40 files of 20."""
 _SAME_LABEL = 0.3
 """How often two predictions of one class have the same label. A model of accuracy a with its classes renamed:
-a squared (AlexNet 0.35, the best 0.7); mistakes only: 0.05 to 0.3, above that only where they are close kin."""
+a squared (AlexNet 0.35, the best 0.7); mistakes only: 0.05 to 0.3, above that only where they are close
+kin."""
 _CLOSE_KIN = 1.3
-"""Deviations per root of the number of rows: mistakes 1.15 to 2; classes mixed up among animals and things 0.9."""
+"""Deviations per root of the row count: mistakes 1.15 to 2; classes mixed up among animals and things 0.9."""
 _ENOUGH_CLASSES = 20
+_NO_DIFFERENCE = 1e-6
 
 ALL_MISTAKES = "If the file holds mistakes only, pass --no-check-order."
 
@@ -64,8 +65,8 @@ def suspicion(label: NDArray[np.integer], top1: NDArray[np.integer], labels: Lab
     if deviations > _MIN_DEVIATIONS:
         return None
     return Suspicion(
-        f"accuracy is at chance ({right:.2%}): the rows are in another order than the names or labels they are "
-        "matched to, or the classes are",
+        f"accuracy is at chance ({right:.2%}): the rows are in another order than the names or labels they "
+        "are matched to, or the classes are",
         f"Pass --row-order (name, imagefolder or a file of names) or --class-axis. {ALL_MISTAKES}",
     )
 
@@ -73,14 +74,18 @@ def suspicion(label: NDArray[np.integer], top1: NDArray[np.integer], labels: Lab
 def is_chance(label: NDArray[np.integer], top1: NDArray[np.integer]) -> bool:
     """Return True when no more predictions are right than luck may give.
 
-    That is 2 % (a permutation of the classes leaves some in place), or what shuffling these predictions gives:
-    about one right in a file of distinct labels, however short it is, and four deviations more.
-    """
+    That is 2 % (a permutation of the classes leaves some in place), or what shuffling these predictions
+    gives: about one right in a file of distinct labels, however short it is, and four deviations more."""
     n_classes = 1 + int(max(label.max(initial=0), top1.max(initial=0)))
     counts = (np.bincount(side, minlength=n_classes).astype(np.float64) for side in (label, top1))
     by_shuffling = float(np.dot(*counts)) / max(1, len(label))
     luck = by_shuffling + 4 * by_shuffling**0.5 + 1
-    return int(np.sum(top1 == label)) <= max(_CHANCE * len(label), luck)
+    return bool(np.sum(top1 == label) <= max(_CHANCE * len(label), luck))
+
+
+def fits_clearly(label: NDArray[np.integer], top1: NDArray[np.integer]) -> bool:
+    """Return True when predictions are right far more often than luck gives; there must be some."""
+    return len(label) > 0 and not is_chance(label, top1)
 
 
 def fitting_shift(label: NDArray[np.integer], top1: NDArray[np.integer]) -> int:
@@ -105,23 +110,31 @@ def _shifted(right: float, shifted: float, shift: int) -> Suspicion:
 def kinship(label: NDArray[np.integer], top1: NDArray[np.integer], labels: LabelSpace) -> float:
     """Return by how many deviations predictions are closer kin of their labels than shuffled ones are.
 
-    Kinship is the number of common ancestors, averaged over rows; its mean and deviation over all ways to shuffle
-    the predictions are known exactly. Where all shuffles are alike (one label, or one prediction, in all rows) the
-    comparison is with classes drawn at random.
+    Kinship is the number of common ancestors, averaged over rows; its mean and deviation over all ways to
+    shuffle the predictions are known exactly. Where all shuffles are alike (one label in all rows, say) the
+    comparison is with labels and predictions drawn at random.
 
     Source: Hoeffding 1951, "A combinatorial central limit theorem", theorem 2.
     """
     n, n_classes = len(label), len(labels)
     shared = common_ancestors(labels)
     found = float(shared[label, top1].mean())
-    of_labels, of_top1 = (np.bincount(side, minlength=n_classes) / n for side in (label, top1))
-    if max(of_labels.max(), of_top1.max()) == 1:
-        of_labels = of_top1 = np.full(n_classes, 1 / n_classes)
-    by_row, by_column = shared @ of_top1, of_labels @ shared
-    mean = float(of_labels @ by_row)
-    centred = shared - by_row[:, None] - by_column[None, :] + mean
-    deviation = float(np.sqrt(of_labels @ (centred**2) @ of_top1 / (n - 1)))
+    own = [np.bincount(side, minlength=n_classes) / n for side in (label, top1)]
+    mean, deviation = _shuffled_mean(shared, *own, n_rows=n)
+    if deviation < _NO_DIFFERENCE:
+        anything = np.full(n_classes, 1 / n_classes)
+        mean, deviation = _shuffled_mean(shared, anything, anything, n_rows=n)
     return (found - mean) / deviation
+
+
+def _shuffled_mean(
+    shared: NDArray[np.float32], of_labels: NDArray[np.float64], of_top1: NDArray[np.float64], *, n_rows: int
+) -> tuple[float, float]:
+    """Return mean and deviation of the mean of ``shared`` over shuffles, given the shares of classes [C]."""
+    by_label, by_top1 = shared @ of_top1, of_labels @ shared
+    mean = float(of_labels @ by_label)
+    centred = shared - by_label[:, None] - by_top1[None, :] + mean
+    return mean, float(np.sqrt(of_labels @ (centred**2) @ of_top1 / (n_rows - 1)))
 
 
 def common_ancestors(labels: LabelSpace) -> NDArray[np.float32]:

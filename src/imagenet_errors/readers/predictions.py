@@ -32,9 +32,8 @@ _ENDINGS = (
 class ReadRules:
     """What the user stated about predictions files; everything else is proven from the file or refused.
 
-    ``class_axis`` is a known axis or a file of wnids; ``columns`` role -> column name; for ``row_order`` and the
-    rest see ``match.MatchRules``.
-    """
+    ``class_axis`` is a known axis or a file of wnids; ``columns`` role -> column name; for ``row_order`` and
+    the rest see ``match.MatchRules``."""
 
     row_order: str | None = None
     class_axis: str | None = None
@@ -43,15 +42,14 @@ class ReadRules:
     check_order: bool = True
 
 
-def read_predictions(
-    path: Path, annotations: Annotations, labels: LabelSpace, *, rules: ReadRules
-) -> Predictions:
+def read_predictions(path: Path, annotations: Annotations, labels: LabelSpace, *, rules: ReadRules) -> Predictions:
     """Read one predictions file of any known form.
 
     Raises
     ------
     InputError
-        The file cannot be read, its classes or rows cannot be told, or it does not cover the annotated images.
+        The file cannot be read, its classes or rows cannot be told, or it does not cover the annotated
+        images.
     """
     raw = read_raw(path, columns=rules.columns)
     resolved = resolve(raw, labels, axis_name=rules.class_axis, where=path)
@@ -60,7 +58,7 @@ def read_predictions(
 
 
 def model_name(path: Path) -> str:
-    """Return the model's name: the stem; for ``MODEL/preds.npz``, as the published program writes, the folder."""
+    """Return the model's name: the stem; for the published program's ``MODEL/preds.npz``, the folder."""
     name = path.name
     if name == "preds.npz":
         return path.resolve().parent.name
@@ -83,15 +81,14 @@ def prediction_files(given: Sequence[Path]) -> tuple[Path, ...]:
             raise InputError(path, "no such file or folder", fix="Check the path.")
         found = _inside(path) if path.is_dir() else [path]
         if not found:
-            raise InputError(
-                path, "no predictions in this folder", fix=f"Known endings: {', '.join(_ENDINGS)}."
-            )
+            raise InputError(path, "no predictions in this folder", fix=f"Known endings: {', '.join(_ENDINGS)}.")
         files += found
     if not files:
-        raise InputError(
-            "PREDICTIONS", "no file given", fix="Name files or folders of predictions, or pass --demo."
-        )
-    files = list(dict.fromkeys(files))
+        raise InputError("PREDICTIONS", "no file given", fix="Name files or folders of predictions, or pass --demo.")
+    once: dict[Path, Path] = {}
+    for path in files:
+        once.setdefault(path.resolve(), path)
+    files = list(once.values())
     _refuse_twins(files)
     return tuple(files)
 
@@ -111,7 +108,7 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def _lies_beside(path: Path) -> bool:
-    """Return True for a list of names (a row order) and for the probabilities that belong to a file of classes."""
+    """Return True for a list of names (a row order) and for the probabilities that belong to classes."""
     if path.suffix == ".npy" and "probs" in path.name:
         return path.with_name(path.name.replace("probs", "preds")).is_file()
     with path.open("rb") as file:

@@ -48,6 +48,8 @@ class RawPredictions:
     """[n] the predicted label as text: wnid, name, description; null in a row without one."""
     confidence: NDArray[np.float32] | None = None
     """[n] probability of the prediction in 0..1; NaN where the row gives none."""
+    ranks: NDArray[np.int64] | None = None
+    """[n, k] classes that were taken as ranked, best first, though nothing in the file says so; -1 for none."""
     n_outputs: int | None = None
     """Length of the class axis, where the file holds a value for every class."""
     invalid: dict[str, NDArray[np.int64]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""From what a file says to classes of the label space: by wnid, then index, then exact text; never by luck."""
+"""From what a file says to classes: by wnid, then exact text, then index; never by luck."""
 
 from __future__ import annotations
 
@@ -6,19 +6,27 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
-from imagenet_errors.readers.class_axis import IMAGENET_1K, ClassAxis, axis_names, class_axis
-from imagenet_errors.readers.label_text import AMBIGUOUS, REASONS, UNKNOWN, LabelTexts
+from imagenet_errors.readers.class_axis import (
+    BACKGROUND_FIRST,
+    IMAGENET_1K,
+    ClassAxis,
+    axis_names,
+    axis_of_wnids,
+    class_axis,
+)
+from imagenet_errors.readers.label_text import REASONS, UNKNOWN, label_texts
 from imagenet_errors.readers.raw import RawPredictions
 from imagenet_errors.readers.scores import reduce_scores
 
 _TOO_MANY_OUTSIDE = 0.01
 """Share of indices outside the class axis from which on the axis, not the rows, must be wrong."""
+
+NO_LABEL = "the row gives neither a class index nor a label"
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,19 +47,33 @@ def resolve(raw: RawPredictions, labels: LabelSpace, *, axis_name: str | None, w
     """
     axis = _axis_of(raw, labels, axis_name, where)
     if raw.scores is not None:
+        raw = _told(raw, axis, labels)
         raw = reduce_scores(raw, None if axis.width == len(axis.positions) else axis.positions)
         classes = _inside(axis.class_at[axis.positions], raw.index)
     elif raw.index is not None:
         classes = axis.classes_of(raw.index)
-        raw = _with_outsiders(raw, classes, axis, where)
+        if raw.ranks is not None:
+            raw = replace(raw, ranks=axis.classes_of(raw.ranks).astype(np.int64))
+        if raw.text is None:
+            _refuse_outsiders(raw, axis, where)
     else:
         classes = np.full(raw.n_rows, -1, dtype=np.int16)
+    reasons = _reasons_of_index(raw, classes, axis)
     if raw.text is not None:
-        raw, classes = _with_texts(raw, classes, labels, where)
-    unusable = np.concatenate([np.empty(0, dtype=np.int64), *raw.invalid.values()])
+        raw, classes, reasons = _with_texts(raw, classes, labels, where=where)
     classes = classes.copy()
-    classes[unusable] = -1
-    return Resolved(raw, classes)
+    classes[_listed(raw.invalid)] = -1
+    lacking = np.setdiff1d(np.flatnonzero(classes < 0), _listed(raw.invalid))
+    invalid = dict(raw.invalid)
+    for reason, rows in reasons.items():
+        found = np.intersect1d(rows, lacking)
+        invalid |= {reason: found} if len(found) else {}
+    return Resolved(replace(raw, invalid=invalid), classes)
+
+
+def _listed(invalid: dict[str, NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Return every row that has a reason not to be used."""
+    return np.concatenate([np.empty(0, dtype=np.int64), *invalid.values()])
 
 
 def _axis_of(raw: RawPredictions, labels: LabelSpace, axis_name: str | None, where: Path) -> ClassAxis:
@@ -65,6 +87,8 @@ def _axis_of(raw: RawPredictions, labels: LabelSpace, axis_name: str | None, whe
                 fix="Name the axis of this model's head.",
             )
         return axis
+    if raw.axis_labels is not None and any(label in labels.index_of_wnid for label in raw.axis_labels):
+        return axis_of_wnids("the file's own", raw.axis_labels, labels, where=where)
     if width is None or width == len(labels):
         return class_axis(IMAGENET_1K, labels)
     if str(width) in axis_names():
@@ -76,69 +100,89 @@ def _axis_of(raw: RawPredictions, labels: LabelSpace, axis_name: str | None, whe
     )
 
 
+def _told(raw: RawPredictions, axis: ClassAxis, labels: LabelSpace) -> RawPredictions:
+    """Say which of the outputs were used, where it is not all of them, one a class."""
+    lacking = np.setdiff1d(np.arange(len(labels)), axis.class_at)
+    if axis.width == len(labels) and not len(lacking):
+        return raw
+    note = f"{axis.width:,} outputs: the {len(axis.positions):,} that stand for one of the classes were used"
+    if axis.name == BACKGROUND_FIRST:
+        note = "1,001 outputs: the first is a background class and was left out"
+    if len(lacking):
+        first = f"{lacking[0]} {labels.names[lacking[0]]}"
+        note += f"; {counted(len(lacking), 'class', 'classes')} of the {len(labels):,} has none (first: {first})"
+    return replace(raw, notes=(*raw.notes, note))
+
+
 def _inside(class_at: NDArray[np.int16], index: NDArray[np.int64] | None) -> NDArray[np.int16]:
     if index is None:
         raise ValueError("scores were reduced to no index")
     return np.where(index >= 0, class_at[index], np.int16(-1)).astype(np.int16)
 
 
-def _with_outsiders(
-    raw: RawPredictions, classes: NDArray[np.int16], axis: ClassAxis, where: Path
-) -> RawPredictions:
-    """Mark rows whose index is no class of the label space; refuse the file if they are many."""
+def _refuse_outsiders(raw: RawPredictions, axis: ClassAxis, where: Path) -> None:
+    """Refuse a file of which many rows lie outside the class axis: then the axis is wrong, not the rows."""
     if raw.index is None:
-        return raw
-    known = np.ones(raw.n_rows, dtype=np.bool_)
-    known[np.concatenate([np.empty(0, dtype=np.int64), *raw.invalid.values()])] = False
-    beyond = np.flatnonzero(known & ((raw.index < 0) | (raw.index >= axis.width)))
-    if len(beyond) > _TOO_MANY_OUTSIDE * raw.n_rows and raw.text is None:
+        return
+    outside = raw.index >= axis.width  # -1 stands for no class
+    outside[_listed(raw.invalid)] = False
+    beyond = np.flatnonzero(outside)
+    if len(beyond) > _TOO_MANY_OUTSIDE * raw.n_rows:
         raise InputError(
             where,
             f"{counted(len(beyond), 'class index', 'class indices')} outside 0..{axis.width - 1:,}",
             example=f"row {beyond[0] + 1}: {raw.index[beyond[0]]}",
             fix=f"Pass --class-axis ({', '.join(axis_names())}, or a file of wnids in output order).",
         )
-    inside_none = np.flatnonzero(known & (classes < 0))
+
+
+def _reasons_of_index(raw: RawPredictions, classes: NDArray[np.int16], axis: ClassAxis) -> dict[str, NDArray[np.int64]]:
     reason = f"the class index is none of the 1000 classes on the {axis.name} axis"
-    return replace(raw, invalid=raw.invalid | ({reason: inside_none} if len(inside_none) else {}))
+    return {reason: np.flatnonzero(classes < 0)} if raw.index is not None else {}
 
 
 def _with_texts(
-    raw: RawPredictions, classes: NDArray[np.int16], labels: LabelSpace, where: Path
-) -> tuple[RawPredictions, NDArray[np.int16]]:
-    """Let the text decide where it is clear, the index where the text fits it or says nothing."""
+    raw: RawPredictions, classes: NDArray[np.int16], labels: LabelSpace, *, where: Path
+) -> tuple[RawPredictions, NDArray[np.int16], dict[str, NDArray[np.int64]]]:
+    """Let the text decide where it is clear, the index where the text fits it or says nothing.
+
+    Also returns the reasons why rows have no class.
+    """
     encoded = pc.dictionary_encode(raw.text)
     texts = encoded.dictionary.to_pylist()
-    known = LabelTexts(labels)
-    meant = known.classes_of(texts)
-    by_code = np.array([meant[text] for text in texts], dtype=np.int64)
     codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
-    by_text = by_code[codes] if len(by_code) else np.full(raw.n_rows, -1)
-    silent = codes < 0
-    for code in np.flatnonzero(by_code == AMBIGUOUS):
-        fits = (codes == code) & np.isin(classes, list(known.could_mean(texts[code])))
-        by_text[fits] = classes[fits]
-    use_index = silent | ((by_text == UNKNOWN) & (classes >= 0))
-    disagree = ~silent & (by_text >= 0) & (classes >= 0) & (by_text != classes)
+    known = label_texts(labels)
+    meant = known.classes_of(texts)
+    by_code = np.array([*(meant[text] for text in texts), -1], dtype=np.int64)  # the last: no text
+    by_text = by_code[codes]
+    for code, text in enumerate(texts if raw.index is not None else ()):
+        possible = known.could_mean(text)
+        if len(possible) > 1:
+            fits = (codes == code) & np.isin(classes, list(possible))
+            by_text[fits] = classes[fits]
+    use_index = (codes < 0) | ((by_text == UNKNOWN) & (classes >= 0))
+    disagree = (by_text >= 0) & (classes >= 0) & (by_text != classes)
     top1 = np.where(use_index, classes, by_text).astype(np.int64)
-    invalid = {reason: np.flatnonzero(top1 == code) for code, reason in REASONS.items()}
-    _refuse_foreign_texts(invalid, raw, where)
-    notes = raw.notes
+    reasons = {reason: np.flatnonzero(top1 == code) for code, reason in REASONS.items()}
+    reasons[NO_LABEL] = np.flatnonzero(top1 == -1)
+    _refuse_foreign_texts(reasons, raw, where)
     if disagree.any():
         row = int(np.argmax(disagree))
-        notes += (
+        note = (
             f"in {counted(int(disagree.sum()), 'row')} the index and the label disagree; the label was taken "
-            f"(first: row {row + 1}, index {classes[row]}, label {texts[codes[row]]!r})",
+            f"(first: row {row + 1}, index {classes[row]}, label {texts[codes[row]]!r})"
         )
-    invalid = {reason: rows for reason, rows in invalid.items() if len(rows)}
-    return replace(raw, invalid=raw.invalid | invalid, notes=notes), np.maximum(top1, -1).astype(np.int16)
+        raw = replace(raw, notes=(*raw.notes, note))
+    return raw, np.maximum(top1, -1).astype(np.int16), reasons
 
 
-def _refuse_foreign_texts(invalid: dict[str, NDArray[np.int64]], raw: RawPredictions, where: Path) -> None:
-    n_foreign = sum(len(rows) for rows in invalid.values())
-    if raw.text is None or n_foreign < max(1, raw.n_rows // 2):
+def _refuse_foreign_texts(reasons: dict[str, NDArray[np.int64]], raw: RawPredictions, where: Path) -> None:
+    """Refuse a file of which half the labels cannot be read: then it is not about these classes."""
+    foreign = {reason: rows for reason, rows in reasons.items() if reason != NO_LABEL}
+    n_foreign = sum(len(rows) for rows in foreign.values())
+    if raw.text is None or not n_foreign or 2 * n_foreign < raw.n_rows:
         return
-    reason, rows = max(invalid.items(), key=lambda item: len(item[1]))
+    reason, rows = max(foreign.items(), key=lambda item: len(item[1]))
     raise InputError(
         where,
         f"{counted(n_foreign, 'label')} of {raw.n_rows:,} cannot be read as a class: {reason}",

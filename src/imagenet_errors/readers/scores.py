@@ -31,9 +31,7 @@ def as_floats(block: NDArray[Any]) -> NDArray[np.floating[Any]]:
     """Return the block as float32, or float64 where float32 could merge different values."""
     if block.dtype in (np.float32, np.float64):
         return block.astype(block.dtype.newbyteorder("="), copy=False)
-    if (
-        block.dtype.kind == "V"
-    ):  # bfloat16, which numpy stores as two nameless bytes: the upper half of a float32
+    if block.dtype.kind == "V":  # bfloat16, which numpy stores as two nameless bytes: the upper half of a float32
         return (np.ascontiguousarray(block).view("<u2").astype(np.uint32) << 16).view(np.float32)
     narrow = block.dtype.itemsize <= 2
     return block.astype(np.float32 if narrow else np.float64)
@@ -71,9 +69,7 @@ class Top1:
     is_infinite: NDArray[np.bool_]
 
 
-def top1_from_scores(
-    scores: NDArray[np.floating[Any]], *, axis_positions: NDArray[np.int64] | None = None
-) -> Top1:
+def top1_from_scores(scores: NDArray[np.floating[Any]], *, axis_positions: NDArray[np.int64] | None = None) -> Top1:
     """Find the top-1 of each row of scores [m, C], among the columns ``axis_positions`` [K] if given.
 
     The lowest index wins a tie. A NaN or +inf anywhere in a row makes it unusable (numpy's argmax would
@@ -107,9 +103,7 @@ def _confidence(
     return np.where(at >= 0, value, np.nan).astype(np.float32), is_probability
 
 
-def _stated_within(
-    raw: RawPredictions, source: ScoreSource, columns: NDArray[np.int64]
-) -> NDArray[np.int64] | None:
+def _stated_within(raw: RawPredictions, source: ScoreSource, columns: NDArray[np.int64]) -> NDArray[np.int64] | None:
     """Return the classes that the file states as positions within ``columns``; -1 where not among them."""
     if raw.index is None:
         return None
@@ -197,9 +191,7 @@ def reduce_scores(raw: RawPredictions, columns: NDArray[np.int64] | None = None)
     )
 
 
-def _labels_at(
-    labels: tuple[str, ...], columns: NDArray[np.int64], chosen: NDArray[np.int64]
-) -> pa.StringArray:
+def _labels_at(labels: tuple[str, ...], columns: NDArray[np.int64], chosen: NDArray[np.int64]) -> pa.StringArray:
     at = pa.array(columns[np.maximum(chosen, 0)], mask=chosen < 0)
     return pa.array(labels, type=pa.string()).take(at)
 
@@ -209,9 +201,7 @@ def _unusable(best: Top1) -> dict[str, NDArray[np.int64]]:
     return {reason: np.flatnonzero(mask) for reason, mask in rows.items() if mask.any()}
 
 
-def _notes(
-    raw: RawPredictions, found: _Reduced, *, n_columns: int, stated: NDArray[np.int64] | None
-) -> list[str]:
+def _notes(raw: RawPredictions, found: _Reduced, *, n_columns: int, stated: NDArray[np.int64] | None) -> list[str]:
     n_outputs = raw.scores.shape[1] if raw.scores else 0
     notes = []
     usable = found.best.index >= 0
@@ -231,9 +221,7 @@ def _notes(
     if raw.confidence is None:
         n_softmax = int((usable & ~found.is_probability).sum())
         if n_softmax:
-            notes.append(
-                f"The confidence is the softmax of all {n_outputs:,} outputs in {counted(n_softmax, 'row')}."
-            )
+            notes.append(f"The confidence is the softmax of all {n_outputs:,} outputs in {counted(n_softmax, 'row')}.")
         elif n_columns < n_outputs:
             notes.append(
                 f"The confidence is the probability among all {n_outputs:,} outputs; "

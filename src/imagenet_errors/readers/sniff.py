@@ -112,9 +112,7 @@ def _head(path: Path) -> bytes:
     except FileNotFoundError:
         raise InputError(path, "there is no such file", fix="Check the path.") from None
     except OSError as problem:
-        raise InputError(
-            path, f"the file cannot be opened: {problem.strerror}", fix="Check the path."
-        ) from problem
+        raise InputError(path, f"the file cannot be opened: {problem.strerror}", fix="Check the path.") from problem
 
 
 def _binary_kind(head: bytes, path: Path) -> Kind | None:

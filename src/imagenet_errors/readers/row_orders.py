@@ -1,0 +1,141 @@
+"""The orders that rows without image names come in, and lists of names that state an order.
+
+The validation images: by file name (caffe, tfds), or as in class folders, wnid by wnid (torchvision, timm).
+Other sets: folders and names in lexicographic order (torchvision), or in natural order, 2 before 11 (timm).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from imagenet_errors.images import ImageIndex
+from imagenet_errors.problems import InputError, counted
+from imagenet_errors.readers.annotations import val_labels
+from imagenet_errors.readers.order import fits_clearly, fitting_shift
+from imagenet_errors.tables import Annotations
+
+_NAME_ARRAYS = ("sample_files", "file_names", "filenames", "names")
+_HEADERS = {"file_name", "filename", "file", "image", "image_name", "name", "path", "sample_files"}
+
+
+@dataclass(frozen=True, eq=False)
+class RowOrder:
+    """``rows`` int64 [m]: the annotated image at each place, -1 for one that is not; ``label`` int16 [m]."""
+
+    name: str
+    rows: NDArray[np.int64]
+    label: NDArray[np.int16]
+
+    def fits(self, top1: NDArray[np.int16]) -> bool:
+        """Return True when predictions int16 [m] (-1: none) are far better in this order than by chance."""
+        usable = top1 >= 0
+        return len(top1) == len(self.label) and fits_clearly(self.label[usable], top1[usable])
+
+    def shift(self, top1: NDArray[np.int16]) -> int:
+        """Return what to add to each class index for the predictions to fit this order; 0 for nothing."""
+        usable = top1 >= 0
+        return fitting_shift(self.label[usable], top1[usable]) if len(top1) == len(self.label) else 0
+
+
+def known_orders(annotations: Annotations, images: ImageIndex) -> tuple[RowOrder, ...]:
+    """Return the orders that the rows of a file about these images could be in."""
+    if images.is_val:
+        label = val_labels()
+        by_label = np.argsort(label, kind="stable")
+        by_name = images.rows_of_numbers(np.arange(1, len(label) + 1))
+        return (
+            RowOrder("name", by_name, label),
+            RowOrder("imagefolder", by_name[by_label], label[by_label]),
+        )
+    paths = [name.replace("\\", "/") for name in annotations.file_names.to_pylist()]
+    lexicographic = sorted(range(len(paths)), key=lambda row: paths[row].rpartition("/")[::2])
+    natural = sorted(range(len(paths)), key=lambda row: _natural_key(paths[row]))
+    orders = {"imagefolder": lexicographic} | ({} if natural == lexicographic else {"natural": natural})
+    return tuple(
+        RowOrder(name, np.array(rows, dtype=np.int64), annotations.label[rows]) for name, rows in orders.items()
+    )
+
+
+def _natural_key(path: str) -> list[tuple[int, str]]:
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", path.lower())]
+
+
+def stated_rows(
+    order: str, n_rows: int, known: tuple[RowOrder, ...], images: ImageIndex, *, where: Path
+) -> NDArray[np.int64]:
+    """Return int64 [n_rows]: the row of the annotated image at each place of a stated order, -1 for none.
+
+    ``order`` is the name of a known one, or a file of image names: ``samples_info.npz``, npy, a JSON list, or
+    a name a line (``val.txt``, CSV with the name first).
+
+    Raises
+    ------
+    InputError
+        The order is none of these, or has another number of names than there are rows.
+    """
+    by_name = {one.name: one for one in known}
+    if order in by_name:
+        rows = by_name[order].rows
+    elif Path(order).is_file():
+        rows = images.rows(_read_names(Path(order)), where=order)
+    else:
+        raise InputError(
+            "--row-order", f"no order and no file {order!r}", fix=f"Known are {', '.join(by_name)}, or FILE."
+        )
+    if len(rows) != n_rows:
+        raise InputError(
+            where,
+            f"{counted(n_rows, 'row')}, but the order {order} has {len(rows):,} names",
+            fix="The order must name one image a row.",
+        )
+    return rows
+
+
+def _read_names(path: Path) -> pa.StringArray:
+    with path.open("rb") as file:
+        start = file.read(6)
+    try:
+        if start.startswith((b"PK", b"\x93NUMPY")):
+            names = _array_names(path)
+        else:
+            text = path.read_text(encoding="utf-8-sig").strip()
+            names = _json_names(text) if text.startswith("[") else _line_names(text)
+        return pa.array(names, type=pa.string())
+    except (ValueError, TypeError, OSError, zipfile.BadZipFile, pa.ArrowException) as error:
+        raise InputError(
+            path,
+            f"no list of image names: {error}",
+            fix=f"Give a name a line, a JSON list, or an npz with one of {', '.join(_NAME_ARRAYS)}.",
+        ) from None
+
+
+def _array_names(path: Path) -> list[str]:
+    with path.open("rb") as file:
+        found = np.load(file, allow_pickle=False)
+        if not isinstance(found, np.ndarray):
+            key = next((key for key in _NAME_ARRAYS if key in found), None)
+            if key is None:
+                raise ValueError(f"it holds {', '.join(found)}")
+            found = found[key]
+    names: list[str] = np.char.decode(found, "utf-8").tolist() if found.dtype.kind == "S" else found.tolist()
+    return names
+
+
+def _json_names(text: str) -> list[str]:
+    names: list[str] = json.loads(text)
+    return names
+
+
+def _line_names(text: str) -> list[str]:
+    """Take what stands before a comma, a tab, or a class number; the first line may be a header."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    names = [re.sub(r"[,\t].*$|\s+\d+$", "", line).strip("\"' ") for line in lines]
+    return names[1:] if names and names[0].lower() in _HEADERS else names

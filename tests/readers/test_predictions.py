@@ -1,0 +1,112 @@
+"""From the paths that a user gives to models' predictions."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from imagenet_errors.labels import imagenet_1k
+from imagenet_errors.problems import InputError
+from imagenet_errors.readers.annotations import read_annotations, read_real
+from imagenet_errors.readers.predictions import ReadRules, model_name, prediction_files, read_predictions
+
+LABELS = imagenet_1k()
+PARTIAL = ReadRules(allow_partial=True)
+
+
+def write(folder, *names):
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("file_name,prediction\n")
+    return folder
+
+
+def found(folder, *given):
+    files = prediction_files([folder / one for one in given] or [folder])
+    return [path.relative_to(folder).as_posix() for path in files]
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        pytest.param("resnet50.csv", "resnet50", id="stem"),
+        pytest.param("resnet50.a1_in1k.csv", "resnet50.a1_in1k", id="timm's tag stays"),
+        pytest.param("resnet50-224.csv.gz", "resnet50-224", id="compressed"),
+        pytest.param("VIT.PARQUET", "VIT", id="upper case"),
+        pytest.param("vit", "vit", id="no extension"),
+        pytest.param("out/timm--vit_base.augreg/preds.npz", "timm--vit_base.augreg", id="published program"),
+    ],
+)
+def test_a_model_is_named_by_its_file(tmp_path, path, name):
+    assert model_name(tmp_path / path) == name
+
+
+class TestFiles:
+    def test_a_folder_gives_its_predictions_by_name_and_nothing_else(self, tmp_path):
+        write(tmp_path, "b.csv", "a.parquet", "README.txt", ".hidden.csv", "plot.png", "samples_info.npz")
+        write(tmp_path, "deeper/c.csv")
+        assert found(tmp_path) == ["a.parquet", "b.csv"]
+
+    def test_the_published_programs_folders_are_models(self, tmp_path):
+        write(tmp_path, "vit/preds.npz", "resnet/preds.npz", "samples_info.npz")
+        assert found(tmp_path) == ["resnet/preds.npz", "vit/preds.npz"]
+
+    def test_lists_of_names_and_probabilities_beside_classes_are_no_models(self, tmp_path):
+        write(tmp_path, "top5preds.npy", "top5probs.npy", "order.json")
+        (tmp_path / "order.json").write_text(json.dumps(["a.JPEG", "b.JPEG"], indent=1))
+        assert found(tmp_path) == ["top5preds.npy"]
+
+    def test_files_are_taken_in_the_order_given_and_once_each(self, tmp_path):
+        write(tmp_path, "b.csv", "a.csv")
+        assert found(tmp_path, "b.csv", "a.csv", "../" + tmp_path.name + "/b.csv") == ["b.csv", "a.csv"]
+
+    @pytest.mark.parametrize(
+        ("given", "said"),
+        [
+            pytest.param(["none.csv"], "none.csv: no such file or folder", id="absent"),
+            pytest.param(["empty"], "no predictions in this folder.*parquet", id="empty folder"),
+            pytest.param(["x/m.csv", "y/m.csv"], "both are named 'm'.*rename", id="same stem"),
+            pytest.param(["x/m.csv", "x/m.json"], "both are named 'm'", id="same stem, other kind"),
+        ],
+    )
+    def test_what_cannot_be_told_apart_or_found_is_refused(self, tmp_path, given, said):
+        write(tmp_path, "x/m.csv", "y/m.csv", "x/m.json")
+        (tmp_path / "empty").mkdir()
+        with pytest.raises(InputError, match=said):
+            prediction_files([tmp_path / one for one in given])
+
+    def test_no_file_at_all_is_refused(self):
+        with pytest.raises(InputError, match=r"PREDICTIONS: no file given.*--demo"):
+            prediction_files([])
+
+
+class TestReading:
+    def test_a_plain_file_is_read_matched_and_named(self, tmp_path, val_images):
+        predictions = read_predictions(val_images.csv(tmp_path / "toy.csv"), read_real(LABELS), LABELS, rules=PARTIAL)
+        assert predictions.model == "toy"
+        assert predictions.top1.tolist() == val_images.top1.tolist()
+        assert predictions.intake.n_matched == predictions.intake.n_rows == 300
+
+    def test_rows_in_another_order_than_their_names_are_refused(self, tmp_path, val_images):
+        permuted = np.random.default_rng(0).permutation(300)
+        path = val_images.csv(tmp_path / "toy.csv", **{f"at_{n}": val_images.top1[m] for n, m in enumerate(permuted)})
+        with pytest.raises(InputError, match=r"toy.csv: accuracy is at chance"):
+            read_predictions(path, read_real(LABELS), LABELS, rules=PARTIAL)
+
+    def test_published_mistakes_are_read_as_a_partial_file(self, shared, tmp_path):
+        with (shared / "published" / "published_cases.csv").open(encoding="utf-8", newline="") as lines:
+            cases = {row["file_name"]: row["prediction"] for row in csv.DictReader(lines)}
+        rows = [f"{name},{prediction}" for name, prediction in cases.items()]
+        (tmp_path / "mistakes.csv").write_text("\n".join(["file_name,prediction", *rows]))
+        path = shared / "annotations" / "human_accuracy_v3.0.0_labels_only.json"
+        annotations = read_annotations(path, LABELS)
+        predictions = read_predictions(tmp_path / "mistakes.csv", annotations, LABELS, rules=PARTIAL)
+        assert predictions.intake.n_matched == len(cases)
+        assert (predictions.top1 != annotations.label[predictions.rows]).all()
+
+    def test_real_rows_without_names_are_proven_to_lie_in_class_folders(self, shared):
+        path = shared / "predictions" / "raw" / "resnet18_top5_int64.npy"
+        predictions = read_predictions(path, read_real(LABELS), LABELS, rules=ReadRules())
+        assert "only the order imagefolder fits" in predictions.intake.notes[-1]
+        assert np.mean(predictions.top1 == read_real(LABELS).label) == pytest.approx(0.6976, abs=2e-4)
