@@ -7,8 +7,6 @@ directory that has one is whole.
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +21,7 @@ from numpy.typing import NDArray
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.labels import GROUPS
 from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR, Measures
+from imagenet_errors.output_folder import check_folder, staged_beside
 from imagenet_errors.problems import InputError
 
 ERROR_TYPE = pa.dictionary(pa.int8(), pa.string())
@@ -175,16 +174,9 @@ def writing_run(out: Path) -> Iterator[RunWriter]:
         ``out`` is a file, or cannot be written to.
     """
     check_out(out)
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        staged = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
-    except OSError as error:
-        raise InputError(out, f"cannot be written: {error.strerror}", fix="Choose another --out.") from None
-    try:
+    with staged_beside(out) as staged:
         yield RunWriter(staged)
         _put_in_place(staged, out)
-    finally:
-        shutil.rmtree(staged, ignore_errors=True)
 
 
 def check_out(out: Path) -> None:
@@ -195,8 +187,7 @@ def check_out(out: Path) -> None:
     InputError
         ``out`` is a file, or a folder with a ``verdicts`` of somebody else's.
     """
-    if out.exists() and not out.is_dir():
-        raise InputError(out, "is a file, not a folder", fix="Choose another --out.")
+    check_folder(out)
     foreign = [p.name for p in (out / "verdicts").glob("*") if p.suffix != ".parquet"]
     if foreign:
         raise InputError(
