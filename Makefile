@@ -15,6 +15,7 @@ help:
 
 demo: $(VENV)/core.done
 	$(RUN)/imagenet-errors evaluate --demo --out runs/demo
+	$(RUN)/imagenet-errors report runs/demo
 	@echo "Look into one verdict: $(RUN)/imagenet-errors why runs/demo ILSVRC2012_val_00038461.JPEG"
 
 test: $(VENV)/dev.done
@@ -31,6 +32,7 @@ fix: $(VENV)/dev.done
 
 bench: $(VENV)/dev.done
 	$(RUN)/python scripts/bench_evaluate.py --out reports/bench_evaluate.md
+	$(RUN)/python scripts/bench_report.py --out reports/bench_report.md
 
 clean:
 	rm -rf $(VENV) runs dist
@@ -39,7 +41,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/core.done: pyproject.toml | $(VENV)/bin/python
-	$(RUN)/python -m pip install --quiet --editable .
+	$(RUN)/python -m pip install --quiet --editable ".[report]"
 	@touch $@
 
 $(VENV)/dev.done: pyproject.toml | $(VENV)/bin/python

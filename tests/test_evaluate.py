@@ -51,9 +51,7 @@ def test_correct_rows_have_no_explanation_and_all_others_name_the_predicted_clas
     is_correct = verdicts["target"] == verdicts["prediction"]
     assert (verdicts["error_type"] == "correct").tolist() == is_correct.tolist()
     assert verdicts.loc[is_correct, "explanation"].isna().all()
-    for prediction, sentence in verdicts.loc[~is_correct, ["prediction", "explanation"]].itertuples(
-        index=False
-    ):
+    for prediction, sentence in verdicts.loc[~is_correct, ["prediction", "explanation"]].itertuples(index=False):
         assert LABELS.names[prediction] in sentence
 
 
@@ -101,9 +99,7 @@ def test_run_json_tells_what_was_used_and_what_was_skipped(run, tmp_path):
 
 
 def test_duckdb_reads_many_models_at_once_even_where_one_has_no_errors(program, val_images, tmp_path):
-    perfect = "\n".join(
-        ["file_name,predicted_class", *map("{},{}".format, val_images.names, val_images.label)]
-    )
+    perfect = "\n".join(["file_name,predicted_class", *map("{},{}".format, val_images.names, val_images.label)])
     (tmp_path / "perfect.csv").write_text(perfect, encoding="utf-8")
     annotations = val_images.annotations(tmp_path / "annotations.csv")
     files = [tmp_path / "perfect.csv", val_images.csv(tmp_path / "model.csv")]
@@ -134,9 +130,7 @@ def test_the_same_case_gets_the_same_verdict_alone_and_among_many(program, val_i
     others = [val_images.csv(tmp_path / f"other{n}.csv", **{f"at_{n}": 999}) for n in range(4)]
     program("evaluate", one, "--annotations", annotations, "--out", tmp_path / "alone")
     program("evaluate", one, *others, "--annotations", annotations, "--out", tmp_path / "together")
-    alone, together = (
-        pq.read_table(tmp_path / run / "verdicts" / "one.parquet") for run in ("alone", "together")
-    )
+    alone, together = (pq.read_table(tmp_path / run / "verdicts" / "one.parquet") for run in ("alone", "together"))
     assert alone.equals(together)
 
 
@@ -166,22 +160,20 @@ def test_when_no_file_can_be_used_nothing_is_written(program, val_images, tmp_pa
 def test_a_partial_file_is_evaluated_when_that_is_allowed(program, val_images, tmp_path):
     annotations = val_images.annotations(tmp_path / "annotations.csv")
     some = val_images.csv(tmp_path / "some.csv", keep=slice(100))
-    answer = program(
-        "evaluate", some, "--annotations", annotations, "--allow-partial", "--out", tmp_path / "run"
-    )
+    answer = program("evaluate", some, "--annotations", annotations, "--allow-partial", "--out", tmp_path / "run")
     assert answer.status == 0
     assert "200 evaluated images missing" in answer.out
     assert pq.read_table(tmp_path / "run" / "summary.parquet")["n_evaluated"].to_pylist() == [100]
 
 
-def test_an_earlier_run_in_the_same_place_is_replaced_and_other_files_stay(
-    program, val_images, run, tmp_path
-):
+def test_an_earlier_run_in_the_same_place_is_replaced_and_other_files_stay(program, val_images, run, tmp_path):
     (run / "notes.txt").write_text("mine", encoding="utf-8")
+    (run / "report.html").write_text("of the earlier run", encoding="utf-8")
     other = val_images.csv(tmp_path / "other.csv")
     program("evaluate", other, "--annotations", tmp_path / "annotations.csv", "--out", run)
     assert [path.name for path in (run / "verdicts").iterdir()] == ["other.parquet"]
     assert (run / "notes.txt").read_text(encoding="utf-8") == "mine"
+    assert not (run / "report.html").exists()
 
 
 def test_a_run_that_fails_leaves_the_earlier_one_as_it_was(program, val_images, run, tmp_path, monkeypatch):
@@ -192,9 +184,7 @@ def test_a_run_that_fails_leaves_the_earlier_one_as_it_was(program, val_images, 
 
     monkeypatch.setattr(run_directory.RunWriter, "json", full)
     with pytest.raises(OSError, match="No space left"):
-        program(
-            "evaluate", tmp_path / "model.csv", "--annotations", tmp_path / "annotations.csv", "--out", run
-        )
+        program("evaluate", tmp_path / "model.csv", "--annotations", tmp_path / "annotations.csv", "--out", run)
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
@@ -215,9 +205,7 @@ def test_evidence_given_by_the_user_is_used(program, val_images, tmp_path):
 
 
 def test_without_an_oov_table_every_case_that_would_ask_it_lacks_evidence(run):
-    counts = (
-        pd.read_parquet(run / "distribution.parquet").query("group == 'all'").set_index("error_type")["count"]
-    )
+    counts = pd.read_parquet(run / "distribution.parquet").query("group == 'all'").set_index("error_type")["count"]
     after = counts[["non_prototypical", "spurious_correlation", "model_failure"]].sum()
     assert pq.read_table(run / "summary.parquet")["n_without_oov_evidence"].to_pylist() == [after]
 
@@ -227,9 +215,7 @@ def test_without_an_oov_table_every_case_that_would_ask_it_lacks_evidence(run):
     [
         pytest.param(("--annotations", "real"), "--out: is needed", id="no place to write"),
         pytest.param(("--out", "run"), "--annotations: is needed", id="no annotations"),
-        pytest.param(
-            ("--annotations", "none.json", "--out", "run"), "none.json: no such file", id="no such file"
-        ),
+        pytest.param(("--annotations", "none.json", "--out", "run"), "none.json: no such file", id="no such file"),
         pytest.param(
             ("--annotations", "real", "--stage-order", "overlap", "--out", "run"),
             "no stage 'overlap'",
@@ -240,14 +226,10 @@ def test_without_an_oov_table_every_case_that_would_ask_it_lacks_evidence(run):
             "e.csv: no such file",
             id="evidence",
         ),
-        pytest.param(
-            ("--annotations", "real", "--column", "x=y", "--out", "run"), "--column", id="column role"
-        ),
+        pytest.param(("--annotations", "real", "--column", "x=y", "--out", "run"), "--column", id="column role"),
     ],
 )
-def test_wrong_usage_ends_with_status_2_and_a_message(
-    program, val_images, tmp_path, monkeypatch, arguments, message
-):
+def test_wrong_usage_ends_with_status_2_and_a_message(program, val_images, tmp_path, monkeypatch, arguments, message):
     monkeypatch.chdir(tmp_path)
     answer = program("evaluate", val_images.csv(tmp_path / "model.csv"), *arguments)
     assert answer.status == 2

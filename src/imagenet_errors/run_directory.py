@@ -200,7 +200,7 @@ def _put_in_place(staged: Path, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     (out / "verdicts").mkdir(exist_ok=True)
     (out / "run.json").unlink(missing_ok=True)
-    for old in [*(out / "verdicts").glob("*.parquet"), out / "failures.parquet"]:
+    for old in [*(out / "verdicts").glob("*.parquet"), out / "failures.parquet", out / "report.html"]:
         old.unlink(missing_ok=True)
     files = sorted(path.relative_to(staged) for path in staged.rglob("*") if path.is_file())
     for name in sorted(files, key=lambda name: name.name == "run.json"):

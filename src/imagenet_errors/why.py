@@ -20,11 +20,12 @@ from imagenet_errors.tables import Annotations, Cases, cases_of
 
 @dataclass(frozen=True)
 class Answer:
-    """One stage's answer: did it explain the case (None: not run), and what it says."""
+    """One stage's answer: did it explain the case (None: not run), what it says, and its evidence in full."""
 
     stage: str
     explains: bool | None
     says: str
+    details: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -55,15 +56,13 @@ def why(run: Path, file_name: str, *, model: str | None = None) -> list[Walk]:
     """
     manifest = read_run(run)
     labels = imagenet_1k()
-    sources = _sources_of(manifest)
+    sources = sources_of(manifest)
     sources.check_files()
     annotations = load_annotations(sources.annotations, labels)
     row = _row_of(annotations, file_name)
     made = _predictions_of(run, annotations.file_names[row].as_py(), _models(run, manifest, model))
     if not made:
-        raise InputError(
-            run, f"no model of this run has a prediction for {file_name}", fix="Name another image."
-        )
+        raise InputError(run, f"no model of this run has a prediction for {file_name}", fix="Name another image.")
     chain = build_chain(load_evidence(sources, annotations, labels), sources.stage_order)
     return [
         _walk(
@@ -77,7 +76,7 @@ def why(run: Path, file_name: str, *, model: str | None = None) -> list[Walk]:
     ]
 
 
-def _sources_of(manifest: dict[str, Any]) -> Sources:
+def sources_of(manifest: dict[str, Any]) -> Sources:
     """Return what the run was made from."""
     evidence = manifest["evidence"]
     paths = {
@@ -118,14 +117,10 @@ def _predictions_of(run: Path, file_name: str, models: list[str]) -> dict[int, d
 
     made: dict[int, dict[str, float | None]] = {}
     for model in models:
-        table = pq.read_table(
-            run / "verdicts" / f"{model}.parquet", columns=["file_name", "prediction", "confidence"]
-        )
+        table = pq.read_table(run / "verdicts" / f"{model}.parquet", columns=["file_name", "prediction", "confidence"])
         place = pc.index(table["file_name"], file_name).as_py()
         if place >= 0:
-            made.setdefault(table["prediction"][place].as_py(), {})[model] = table["confidence"][
-                place
-            ].as_py()
+            made.setdefault(table["prediction"][place].as_py(), {})[model] = table["confidence"][place].as_py()
     return made
 
 
@@ -135,16 +130,17 @@ def _walk(
     names = pa.array(labels.names, type=pa.string())
     label, prediction = int(case.label[0]), int(case.prediction[0])
     correct = label == prediction
-    answers = [
-        Answer("correct", correct, f"The label is {names[label]}, the prediction {names[prediction]}.")
-    ]
+    answers = [Answer("correct", correct, f"The label is {names[label]}, the prediction {names[prediction]}.")]
     left_out = [(name, None) for name in chain.not_run if name not in dict(chain.steps)]
     for name, stage in [*chain.steps, *left_out]:
         if stage is None:
             answers.append(Answer(name, None, f"Not run: {chain.not_run[name]}."))
             continue
         finding = stage(case)
-        answers.append(Answer(name, bool(finding.explains[0]), stage.says(case, finding, names)[0].as_py()))
+        shows = getattr(stage, "shows", None)
+        details = () if shows is None else shows(finding, names)
+        said = stage.says(case, finding, names)[0].as_py()
+        answers.append(Answer(name, bool(finding.explains[0]), said, details))
     verdict = judge(case, chain, names)
     return Walk(
         file_name=annotations.file_names[int(case.rows[0])].as_py(),

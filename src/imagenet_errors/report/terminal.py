@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
@@ -16,6 +17,8 @@ from imagenet_errors.evaluate import Evaluation
 from imagenet_errors.labels import GROUPS
 from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR
 from imagenet_errors.problems import counted
+from imagenet_errors.report.bars import STYLE as _STYLE
+from imagenet_errors.report.bars import bar_legend, severity_bar
 from imagenet_errors.run_directory import ModelResult
 from imagenet_errors.tables import Intake
 from imagenet_errors.why import Walk
@@ -30,7 +33,9 @@ _SHORT = {
     "spurious_correlation": "spurious",
     "model_failure": "failure",
 }
-_STYLE = {"right": "green", "minor": "yellow", "explained": "dark_orange", "wrong": "red"}
+_BAR_WIDTH, _SMALL_BAR_WIDTH = 64, 16
+_WIDE = 120
+"""Columns of a screen that has room for a column of each error type."""
 
 
 def evaluation_view(evaluation: Evaluation, out: Path) -> RenderableType:
@@ -39,16 +44,15 @@ def evaluation_view(evaluation: Evaluation, out: Path) -> RenderableType:
     not_run = frozenset(evaluation.chain.not_run)
     if len(evaluation.results) == 1:
         parts.append(_distribution(evaluation.results[0], not_run=not_run))
+        parts.append(severity_bar(evaluation.results[0].measures.counts[0].tolist(), width=_BAR_WIDTH))
     else:
-        parts.append(_comparison(evaluation.results, not_run=not_run))
+        parts.append(_Comparison(evaluation.results, not_run))
+    parts.append(bar_legend())
     for stage, reason in evaluation.chain.not_run.items():
         parts.append(Text(f"Stage {stage} did not run: {reason}.", style="yellow"))
-    for failure in evaluation.failures:
-        parts.append(Text(f"Not evaluated: {failure.reason}", style="red"))
+    parts += [Text(f"Not evaluated: {failure.reason}", style="red") for failure in evaluation.failures]
     parts.append(
-        Text(
-            f"Written to {out}: verdicts/, distribution.parquet, summary.parquet, accuracy.parquet, run.json"
-        )
+        Text(f"Written to {out}: verdicts/, distribution.parquet, summary.parquet, accuracy.parquet, run.json")
     )
     return Group(*parts)
 
@@ -112,24 +116,38 @@ def _accuracies(result: ModelResult) -> list[tuple[str, np.ndarray]]:
     ]
 
 
-def _comparison(results: Sequence[ModelResult], *, not_run: frozenset[str]) -> RenderableType:
-    """Return one row a model, best multi-label accuracy first."""
-    table = Table(title=f"{len(results)} models, by multi-label accuracy", title_justify="left")
-    table.add_column("model")
-    for column in ("top-1", "MLA", "errors", *(_SHORT.get(name, name) for name in ERROR_TYPES[1:])):
-        table.add_column(column, justify="right")
-    ranked = sorted(results, key=lambda result: -result.measures.mla[0])
-    for result in ranked[:_MOST_MODELS]:
+@dataclass(frozen=True, eq=False)
+class _Comparison:
+    """One row a model, best multi-label accuracy first; on a narrow screen without a column for each type."""
+
+    results: Sequence[ModelResult]
+    not_run: frozenset[str]
+
+    def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
+        types = ERROR_TYPES[1:] if options.max_width >= _WIDE else ERROR_TYPES[-1:]
+        table = Table(title=f"{len(self.results)} models, by multi-label accuracy", title_justify="left")
+        table.add_column("model", overflow="fold")
+        for column in ("top-1", "MLA", "errors", *(_SHORT.get(name, name) for name in types)):
+            table.add_column(column, justify="right", no_wrap=True)
+        table.add_column("errors by severity", min_width=_SMALL_BAR_WIDTH)
+        ranked = sorted(self.results, key=lambda result: -result.measures.mla[0])
+        for result in ranked[:_MOST_MODELS]:
+            table.add_row(*self._row(result, types))
+        if len(ranked) > _MOST_MODELS:
+            table.add_row(f"... and {len(ranked) - _MOST_MODELS} more in summary.parquet")
+        yield table
+
+    def _row(self, result: ModelResult, types: Sequence[str]) -> list[RenderableType]:
         counts = result.measures.counts[0]
-        accuracies = [f"{result.measures.top1_accuracy[0]:.2%}", f"{result.measures.mla[0]:.2%}"]
-        by_type = [
-            "-" if name in not_run else f"{count:,}"
-            for name, count in zip(ERROR_TYPES[1:], counts[1:], strict=True)
+        by_type = ["-" if name in self.not_run else f"{counts[ERROR_TYPES.index(name)]:,}" for name in types]
+        return [
+            Text(result.model),
+            f"{result.measures.top1_accuracy[0]:.2%}",
+            f"{result.measures.mla[0]:.2%}",
+            f"{counts[1:].sum():,}",
+            *by_type,
+            severity_bar(counts.tolist(), width=_SMALL_BAR_WIDTH),
         ]
-        table.add_row(escape(result.model), *accuracies, f"{counts[1:].sum():,}", *by_type)
-    if len(ranked) > _MOST_MODELS:
-        table.add_row(f"... and {len(ranked) - _MOST_MODELS} more in summary.parquet")
-    return table
 
 
 def walk_view(walk: Walk) -> RenderableType:
@@ -137,9 +155,7 @@ def walk_view(walk: Walk) -> RenderableType:
     head = Text()
     head.append(f"{walk.file_name}\n", style="bold")
     head.append(f"label: {walk.label}\nprediction: {walk.prediction}\naccepted: {', '.join(walk.accepted)}\n")
-    shown = [
-        name if score is None else f"{name} ({score:.1%})" for name, score in list(walk.models.items())[:6]
-    ]
+    shown = [name if score is None else f"{name} ({score:.1%})" for name, score in list(walk.models.items())[:6]]
     more = f" and {len(walk.models) - 6} more" if len(walk.models) > 6 else ""
     head.append(f"predicted by: {', '.join(shown)}{more}")
     table = Table(show_edge=False, pad_edge=False)
@@ -152,8 +168,7 @@ def walk_view(walk: Walk) -> RenderableType:
             None: Text("not run", style="yellow"),
         }
         decided = answer.stage == walk.error_type
-        table.add_row(
-            Text(answer.stage, style="bold" if decided else ""), mark[answer.explains], Text(answer.says)
-        )
+        says = Text("\n".join((answer.says, *answer.details)))
+        table.add_row(Text(answer.stage, style="bold" if decided else ""), mark[answer.explains], says)
     verdict = Text(f"verdict: {walk.error_type}", style=f"bold {_STYLE[COUNTS_AS[walk.error_type]]}")
     return Group(head, table, verdict, Text())

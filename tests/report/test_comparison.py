@@ -1,0 +1,60 @@
+"""Two models on the same images: counts by pandas, the test by scipy."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binomtest
+
+from imagenet_errors.chain import ERROR_TYPES
+from imagenet_errors.report.comparison import all_comparisons, compare, sign_test
+from imagenet_errors.report.run_tables import load_run_tables
+
+
+@pytest.fixture(scope="module")
+def run(made_run):
+    return load_run_tables(made_run.folder, models=("good", "part"))
+
+
+@pytest.fixture(scope="module")
+def both(made_run):
+    """The two models' verdicts side by side, on the images that both have."""
+    return made_run.verdicts("good").merge(made_run.verdicts("part"), on="file_name", suffixes=("_a", "_b"))
+
+
+def test_moves_are_counted_on_the_images_both_were_evaluated_on(run, both):
+    expected = pd.crosstab(both.error_type_a.astype(str), both.error_type_b.astype(str))
+    expected = expected.reindex(index=ERROR_TYPES, columns=ERROR_TYPES, fill_value=0)
+    assert (compare(run, 0, 1).moves == expected.to_numpy()).all()
+
+
+def test_errors_in_both_are_told_from_those_that_are_alike(run, both):
+    wrong = both[(both.error_type_a != "correct") & (both.error_type_b != "correct")]
+    found = compare(run, 0, 1)
+    assert found.n_both == len(wrong)
+    assert found.n_same == (wrong.prediction_a == wrong.prediction_b).sum()
+
+
+def test_what_one_fixes_the_other_introduces(run):
+    there, back = compare(run, 0, 1), compare(run, 1, 0)
+    assert there.fixed.sum() > 0
+    assert (there.fixed == back.introduced).all()
+    assert there.p_value == pytest.approx(back.p_value)
+
+
+def test_severe_errors_of_one_model_alone_are_counted(run, both):
+    a, b = both.error_type_a == "model_failure", both.error_type_b == "model_failure"
+    assert compare(run, 0, 1).severe_only == ((a & ~b).sum(), (b & ~a).sum())
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [(0, 0), (0, 1), (3, 9), (10, 10), (0, 40), (250, 300), (1200, 1000)], ids=str
+)
+def test_the_sign_test_is_exact(first, second):
+    expected = binomtest(first, first + second).pvalue if first + second else 1.0
+    assert sign_test(first, second) == pytest.approx(expected, rel=1e-9)
+
+
+def test_every_pair_is_compared_once(made_run):
+    pairs = all_comparisons(load_run_tables(made_run.folder), most=100)
+    assert [(pair.a, pair.b) for pair in pairs] == [(0, 1), (0, 2), (1, 2)]
+    assert all(np.array([pair.n_images for pair in pairs]) >= 190)
