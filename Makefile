@@ -1,14 +1,17 @@
 # make demo: set up, evaluate the shipped real predictions, say where the result is.
 # make test: set up, run all tests. Both work in a fresh clone; PYTHON chooses the interpreter.
+# make test-all: the tests that need torch, open_clip, faiss, timm and ray too (several GB).
 PYTHON ?= python3
+TORCH ?= torch==2.14.1 torchvision==0.29.1
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: help demo test check fix bench tables clean
+.PHONY: help demo test test-all check fix bench tables clean
 
 help:
 	@echo "make demo   evaluate the shipped predictions of three real models into runs/demo"
-	@echo "make test   run all tests"
+	@echo "make test   run all tests (those that need torch skip)"
+	@echo "make test-all   run those that need torch, open_clip, faiss, timm and ray, too (several GB)"
 	@echo "make check  formatting, lint, types"
 	@echo "make fix    format and mend what can be mended"
 	@echo "make bench  measure speed and memory into reports/"
@@ -19,6 +22,9 @@ demo: $(VENV)/core.done
 	@echo "Look into one verdict: $(RUN)/imagenet-errors why runs/demo ILSVRC2012_val_00038461.JPEG"
 
 test: $(VENV)/dev.done
+	$(RUN)/python -m pytest -n 2
+
+test-all: $(VENV)/all.done
 	$(RUN)/python -m pytest -n 2
 
 check: $(VENV)/dev.done
@@ -43,6 +49,12 @@ $(VENV)/bin/python:
 $(VENV)/core.done: pyproject.toml | $(VENV)/bin/python
 	$(RUN)/python -m pip install --quiet --editable ".[report]"
 	@touch $@
+
+# torch and torchvision are installed together first: apart, pip may pick versions that do not fit.
+$(VENV)/all.done: pyproject.toml | $(VENV)/bin/python
+	$(RUN)/python -m pip install --quiet $(TORCH)
+	$(RUN)/python -m pip install --quiet --editable ".[dev,clip,timm,ray]"
+	@touch $@ $(VENV)/dev.done $(VENV)/core.done
 
 $(VENV)/dev.done: pyproject.toml | $(VENV)/bin/python
 	$(RUN)/python -m pip install --quiet --editable ".[dev]"

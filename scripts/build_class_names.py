@@ -58,9 +58,7 @@ def read_names(path: Path, variable: str) -> list[str]:
 
 def describe(vocabulary: str, names: list[str]) -> str:
     """Say which names stand for several classes."""
-    repeated = {
-        name: [i for i, own in enumerate(names) if own == name] for name, n in Counter(names).items() if n > 1
-    }
+    repeated = {name: [i for i, own in enumerate(names) if own == name] for name, n in Counter(names).items() if n > 1}
     return f"  {vocabulary}: repeated names {repeated}"
 
 

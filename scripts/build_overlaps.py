@@ -47,9 +47,7 @@ class Alike:
 OVERLAPS = (
     OneWay(("250 Siberian husky",), "248 Eskimo dog", "husky is another name of the Eskimo dog"),
     OneWay(("249 malamute",), "248 Eskimo dog", "a malamute is an Alaskan breed of Eskimo dog"),
-    OneWay(
-        ("385 Indian elephant", "386 African elephant"), "101 tusker", "a tusker is an elephant with tusks"
-    ),
+    OneWay(("385 Indian elephant", "386 African elephant"), "101 tusker", "a tusker is an elephant with tusks"),
     OneWay(("504 coffee mug",), "968 cup", "a coffee mug is a kind of cup"),
     OneWay(("482 cassette player",), "848 tape player", "a cassette player plays tapes"),
     OneWay(("435 bathtub",), "876 tub", "tub is short for bathtub"),

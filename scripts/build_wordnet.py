@@ -88,9 +88,7 @@ def copy_database(folder: Path, to: Path) -> None:
     """Copy the database files with plain line ends: the package has CRLF, which shifts every offset."""
     missing = [name for name in ("data.noun", "index.noun", "lexnames") if not (folder / name).is_file()]
     if missing:
-        raise InputError(
-            folder, f"no {' and no '.join(missing)}", fix="Give the folder of WordNet 3.0's database."
-        )
+        raise InputError(folder, f"no {' and no '.join(missing)}", fix="Give the folder of WordNet 3.0's database.")
     shutil.copytree(folder, to)
     for path in to.iterdir():
         path.write_bytes(path.read_bytes().replace(b"\r\n", b"\n"))

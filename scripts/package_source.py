@@ -88,9 +88,7 @@ def unpacked(*archives: Archive, given: Path | None = None) -> Iterator[Path]:
 def _find(archive: Archive, folder: Path) -> Path:
     path = folder / archive.file_name
     if not path.is_file():
-        raise InputError(
-            folder, f"no {archive.file_name}", fix=f"Put it there: {' '.join(_command(archive, folder))}"
-        )
+        raise InputError(folder, f"no {archive.file_name}", fix=f"Put it there: {' '.join(_command(archive, folder))}")
     return path
 
 
@@ -99,9 +97,7 @@ def _download(archive: Archive, folder: Path) -> Path:
     ended = subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True)
     if ended.returncode:
         last = ended.stderr.strip().rpartition("\n")[2]
-        raise InputError(
-            archive.requirement, "pip download failed", example=last, fix=f"Try it: {' '.join(command)}"
-        )
+        raise InputError(archive.requirement, "pip download failed", example=last, fix=f"Try it: {' '.join(command)}")
     return folder / archive.file_name
 
 
@@ -113,9 +109,7 @@ def _check_hash(path: Path, archive: Archive) -> None:
     with path.open("rb") as file:
         found = hashlib.file_digest(file, "sha256").hexdigest()
     if found != archive.sha256:
-        raise InputError(
-            path, f"SHA-256 is {found}, not {archive.sha256}", fix="Remove it and download it again."
-        )
+        raise InputError(path, f"SHA-256 is {found}, not {archive.sha256}", fix="Remove it and download it again.")
 
 
 def _unpack(path: Path, folder: Path) -> None:

@@ -21,9 +21,7 @@ TABLES = Path(__file__).resolve().parents[1] / "data"
 
 def parser(description: str | None, *, out: str, needs_packages: bool = True) -> argparse.ArgumentParser:
     """Return a parser with ``--out``, and ``--from`` for scripts that read package archives."""
-    arguments = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    arguments = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--out", type=Path, default=TABLES / out, help=f"default: data/{out}")
     if needs_packages:
         arguments.add_argument(

@@ -33,12 +33,8 @@ def judged(case, order=DEFAULT_ORDER, **parts):
         pytest.param({MUG}, SOFA, MUG, {}, "class_overlap", id="two names for one thing"),
         pytest.param({SOFA, TABBY}, TABBY, SOFA, {}, "multi_object", id="a second object"),
         pytest.param({TABBY}, TIGER_CAT, TABBY, {}, "fine_grained", id="kin"),
-        pytest.param(
-            {MUG}, BEAGLE, MUG, {"oov": oov((0, BEAGLE, True, "wolf"))}, "fine_grained_oov", id="unnamed kin"
-        ),
-        pytest.param(
-            {MUG}, BEAGLE, MUG, {"non_prototypical": listed(0)}, "non_prototypical", id="an odd instance"
-        ),
+        pytest.param({MUG}, BEAGLE, MUG, {"oov": oov((0, BEAGLE, True, "wolf"))}, "fine_grained_oov", id="unnamed kin"),
+        pytest.param({MUG}, BEAGLE, MUG, {"non_prototypical": listed(0)}, "non_prototypical", id="an odd instance"),
         pytest.param({SOFA}, TABBY, SOFA, {}, "spurious_correlation", id="usual company"),
         pytest.param({MUG}, BEAGLE, MUG, {}, "model_failure", id="nothing explains it"),
     ],
@@ -90,9 +86,7 @@ def test_only_cases_that_reach_the_oov_stage_can_lack_its_evidence():
     ("part", "stage", "flag"),
     [
         pytest.param("oov", "fine_grained_oov", "--oov-evidence", id="out-of-vocabulary evidence"),
-        pytest.param(
-            "non_prototypical", "non_prototypical", "--non-prototypical", id="non-prototypical images"
-        ),
+        pytest.param("non_prototypical", "non_prototypical", "--non-prototypical", id="non-prototypical images"),
     ],
 )
 def test_a_stage_without_its_evidence_does_not_run_and_says_why(part, stage, flag):

@@ -36,12 +36,8 @@ def test_an_image_is_in_every_group_that_one_of_its_accepted_labels_is_in():
     ("names", "mla", "mla_minor", "mla_explained"),
     [
         pytest.param(("correct",) * 4, 1, 1, 1, id="all correct"),
-        pytest.param(
-            ("correct", "class_overlap", "multi_object", "correct"), 1, 1, 1, id="right by some label"
-        ),
-        pytest.param(
-            ("fine_grained", "fine_grained_oov", "correct", "correct"), 2 / 3, 1, 1, id="minor ones"
-        ),
+        pytest.param(("correct", "class_overlap", "multi_object", "correct"), 1, 1, 1, id="right by some label"),
+        pytest.param(("fine_grained", "fine_grained_oov", "correct", "correct"), 2 / 3, 1, 1, id="minor ones"),
         pytest.param(
             ("non_prototypical", "spurious_correlation", "correct", "correct"),
             2 / 3,
@@ -49,9 +45,7 @@ def test_an_image_is_in_every_group_that_one_of_its_accepted_labels_is_in():
             1,
             id="explained ones",
         ),
-        pytest.param(
-            ("model_failure", "correct", "correct", "model_failure"), 1 / 2, 1 / 2, 1 / 2, id="failures"
-        ),
+        pytest.param(("model_failure", "correct", "correct", "model_failure"), 1 / 2, 1 / 2, 1 / 2, id="failures"),
     ],
 )
 def test_each_accuracy_forgives_more(names, mla, mla_minor, mla_explained):
@@ -62,9 +56,7 @@ def test_each_accuracy_forgives_more(names, mla, mla_minor, mla_explained):
 
 
 def test_top1_accuracy_is_a_plain_share():
-    assert measured("correct", "class_overlap", "model_failure", "correct").top1_accuracy == pytest.approx(
-        [0.5]
-    )
+    assert measured("correct", "class_overlap", "model_failure", "correct").top1_accuracy == pytest.approx([0.5])
 
 
 def test_the_class_average_is_scikit_learns_macro_recall():

@@ -49,12 +49,8 @@ def published(shared):
     """Group -> model -> row of the published statistics."""
     tables = {}
     for group in GROUPS:
-        with (shared / "published" / f"stats_imagenet_{group}.csv").open(
-            encoding="utf-8", newline=""
-        ) as lines:
-            tables[group] = {
-                row["model_dir_id"].removeprefix("torchvision--"): row for row in csv.DictReader(lines)
-            }
+        with (shared / "published" / f"stats_imagenet_{group}.csv").open(encoding="utf-8", newline="") as lines:
+            tables[group] = {row["model_dir_id"].removeprefix("torchvision--"): row for row in csv.DictReader(lines)}
     return tables
 
 

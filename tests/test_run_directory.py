@@ -88,9 +88,7 @@ def test_run_json_is_put_in_place_last(tmp_path, monkeypatch):
         writer.json("run.json", {})
     moved = []
     replace = Path.replace
-    monkeypatch.setattr(
-        Path, "replace", lambda self, target: moved.append(self.name) or replace(self, target)
-    )
+    monkeypatch.setattr(Path, "replace", lambda self, target: moved.append(self.name) or replace(self, target))
     with writing_run(tmp_path / "run") as writer:
         writer.json("run.json", {"again": True})
         writer.verdicts("model", columns(1))
@@ -104,9 +102,7 @@ def test_run_json_is_put_in_place_last(tmp_path, monkeypatch):
     [
         pytest.param(lambda out: out.write_text("mine"), "is a file, not a folder", id="a file"),
         pytest.param(
-            lambda out: (
-                (out / "verdicts").mkdir(parents=True) or (out / "verdicts" / "thesis.tex").write_text("mine")
-            ),
+            lambda out: (out / "verdicts").mkdir(parents=True) or (out / "verdicts" / "thesis.tex").write_text("mine"),
             "holds files of another kind",
             id="somebody else's verdicts",
         ),

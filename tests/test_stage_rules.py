@@ -40,7 +40,5 @@ def test_the_error_types_are_the_papers_from_least_to_most_severe():
 
 
 def test_the_readme_lists_the_error_types_in_the_order_of_the_chain():
-    rows = re.findall(
-        r"^\| \d \| `(\w+)` \|", (TOP / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE
-    )
+    rows = re.findall(r"^\| \d \| `(\w+)` \|", (TOP / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
     assert tuple(rows) == chain.ERROR_TYPES

@@ -30,9 +30,7 @@ def probabilities(n_outputs=6):
     return scores.astype(np.float32)
 
 
-def timm_frame(
-    scores, *, topk=1, index=False, labels=LEMMAS, separate=False, output="prob", filename="filename"
-):
+def timm_frame(scores, *, topk=1, index=False, labels=LEMMAS, separate=False, output="prob", filename="filename"):
     """Return the frame that timm makes of scores [n, C]; topk 0 keeps every output."""
     columns = {filename: list(NAMES)}
     parts = {}

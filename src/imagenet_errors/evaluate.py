@@ -6,6 +6,7 @@ However many models there are, one table of distinct cases is classified; each m
 from __future__ import annotations
 
 import hashlib
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from imagenet_errors.chain import Chain, build_chain, judge
 from imagenet_errors.inputs import Sources, load_annotations, load_evidence
 from imagenet_errors.labels import LabelSpace, imagenet_1k
 from imagenet_errors.measure import Measures, group_membership, measure
+from imagenet_errors.model_facts import facts_of_file, with_facts
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.predictions import ReadRules, model_name, prediction_files, read_predictions
 from imagenet_errors.run_directory import (
@@ -34,7 +36,8 @@ from imagenet_errors.run_directory import (
     summary_table,
     writing_run,
 )
-from imagenet_errors.tables import Annotations, Cases, Intake, Predictions, Verdicts, case_codes, cases_of
+from imagenet_errors.shelf import Shelf, Shelved
+from imagenet_errors.tables import Annotations, Cases, Intake, Predictions, Verdicts, case_codes
 
 Progress = Callable[[str, Iterable[Any], int], Iterator[Any]]
 """Wraps a loop to show how far it is: (what is done, the things, how many)."""
@@ -57,6 +60,19 @@ class Failure:
         return str(self.error)
 
 
+class NothingUsableError(InputError):
+    """No predictions file can be used; ``failures`` tells why, each."""
+
+    def __init__(self, failures: Sequence[Failure]) -> None:
+        self.failures = tuple(failures)
+        first = failures[0].error
+        if len(failures) == 1:
+            super().__init__(first.where, first.what, example=first.example, fix=first.fix)
+            return
+        reasons = "\n".join(f"  {failure.reason}" for failure in failures)
+        super().__init__("PREDICTIONS", f"none of the {counted(len(failures), 'file')} can be used:\n{reasons}")
+
+
 @dataclass(frozen=True, eq=False)
 class Evaluation:
     """What came of a run: one result a model, what failed, and what the figures rest on."""
@@ -68,6 +84,8 @@ class Evaluation:
     n_cases: int
     n_annotated: int
     n_evaluated: int
+    facts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Model -> what is known of it beside its figures (:mod:`imagenet_errors.model_facts`)."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +97,8 @@ class Request:
     out: Path
     rules: ReadRules = field(default_factory=ReadRules)
     command: tuple[str, ...] = ()
+    failed: tuple[Failure, ...] = ()
+    """Models that have no predictions file, to be listed with the files that cannot be used."""
 
 
 def _silent(_what: str, things: Iterable[T], _count: int) -> Iterator[T]:
@@ -102,26 +122,26 @@ def evaluate(request: Request, *, progress: Progress = _silent) -> Evaluation:
     annotations = load_annotations(request.sources.annotations, labels)
     evidence = load_evidence(request.sources, annotations, labels)
     chain = build_chain(evidence, request.sources.stage_order)
-    read, failures = _read_all(files, annotations, labels, rules=request.rules, progress=progress)
-    evaluated = [_only_evaluated(predictions, annotations) for predictions in read]
-    cases = distinct_errors(annotations, evaluated)
-    verdicts = judge(cases, chain, pa.array(labels.names, type=pa.string()))
-    with writing_run(request.out) as writer:
-        results = _write_models(
-            writer, read, evaluated, _Judged(annotations, labels, cases, verdicts), progress=progress
-        )
-        evaluation = Evaluation(
-            results=tuple(results),
-            failures=tuple(failures),
-            intakes={predictions.model: predictions.intake for predictions in read},
-            chain=chain,
-            n_cases=len(cases),
-            n_annotated=len(annotations),
-            n_evaluated=int(annotations.evaluated.sum()),
-        )
-        _write_tables(writer, evaluation)
-        writer.json("run.json", _manifest(request, evaluation, files))
-    return evaluation
+    with tempfile.TemporaryDirectory(prefix="imagenet-errors-") as folder:
+        shelf = Shelf(Path(folder), annotations, len(labels))
+        shelved, failures = _read_all(files, annotations, labels, shelf=shelf, rules=request.rules, progress=progress)
+        cases = shelf.cases()
+        verdicts = judge(cases, chain, pa.array(labels.names, type=pa.string()))
+        with writing_run(request.out) as writer:
+            results = _write_models(writer, shelved, _Judged(annotations, labels, cases, verdicts), progress=progress)
+            evaluation = Evaluation(
+                results=tuple(results),
+                failures=(*request.failed, *failures),
+                intakes={model.model: model.intake for model in shelved},
+                chain=chain,
+                n_cases=len(cases),
+                n_annotated=len(annotations),
+                n_evaluated=int(annotations.evaluated.sum()),
+                facts={model_name(path): known for path in files if (known := facts_of_file(path)) is not None},
+            )
+            _write_tables(writer, evaluation)
+            writer.json("run.json", _manifest(request, evaluation, files))
+        return evaluation
 
 
 def _read_all(
@@ -129,12 +149,13 @@ def _read_all(
     annotations: Annotations,
     labels: LabelSpace,
     *,
+    shelf: Shelf,
     rules: ReadRules,
     progress: Progress,
-) -> tuple[list[Predictions], list[Failure]]:
-    def attempt(path: Path) -> Predictions | Failure:
+) -> tuple[list[Shelved], list[Failure]]:
+    def attempt(path: Path) -> Shelved | Failure:
         try:
-            return read_predictions(path, annotations, labels, rules=rules)
+            return shelf.put(read_predictions(path, annotations, labels, rules=rules))
         except InputError as error:
             return Failure(model_name(path), path, error)
 
@@ -142,39 +163,8 @@ def _read_all(
         answers = list(progress("Reading predictions", pool.map(attempt, files), len(files)))
     failures = [answer for answer in answers if isinstance(answer, Failure)]
     if len(failures) == len(files):
-        raise _all_failed(failures)
-    return [answer for answer in answers if isinstance(answer, Predictions)], failures
-
-
-def _all_failed(failures: Sequence[Failure]) -> InputError:
-    if len(failures) == 1:
-        return failures[0].error
-    reasons = "\n".join(f"  {failure.reason}" for failure in failures)
-    return InputError("PREDICTIONS", f"none of the {counted(len(failures), 'file')} can be used:\n{reasons}")
-
-
-def _only_evaluated(predictions: Predictions, annotations: Annotations) -> Predictions:
-    """Drop the excluded images: problematic ones and those without an accepted label."""
-    counts = np.flatnonzero(annotations.evaluated[predictions.rows])
-    confidence = predictions.confidence
-    return Predictions(
-        predictions.model,
-        predictions.rows[counts],
-        predictions.top1[counts],
-        None if confidence is None else confidence[counts],
-        predictions.intake,
-    )
-
-
-def distinct_errors(annotations: Annotations, evaluated: Iterable[Predictions]) -> Cases:
-    """Return every (image, wrong prediction) that any of the models made, once, ordered by image, then class."""
-    n_classes = 1 + max((int(predictions.top1.max(initial=0)) for predictions in evaluated), default=0)
-    made = np.zeros((len(annotations), n_classes), dtype=np.bool_)
-    for predictions in evaluated:
-        wrong = predictions.top1 != annotations.label[predictions.rows]
-        made[predictions.rows[wrong], predictions.top1[wrong]] = True
-    rows, prediction = np.nonzero(made)
-    return cases_of(annotations, rows, prediction.astype(np.int16))
+        raise NothingUsableError(failures)
+    return [answer for answer in answers if isinstance(answer, Shelved)], failures
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,32 +215,31 @@ class _Judged:
 
 def _write_models(
     writer: RunWriter,
-    read: Sequence[Predictions],
-    evaluated: Sequence[Predictions],
+    shelved: Sequence[Shelved],
     judged: _Judged,
     *,
     progress: Progress,
 ) -> list[ModelResult]:
-    def finish(pair: tuple[Predictions, Predictions]) -> ModelResult:
-        whole, counting = pair
+    def finish(model: Shelved) -> ModelResult:
+        counting = model.load()
         error_type, case = judged.look_up(counting)
         writer.verdicts(counting.model, judged.columns(counting, error_type, case))
         lacking = judged.verdicts.lacking.get("fine_grained_oov")
         return ModelResult(
             model=counting.model,
-            n_images=len(whole.rows),
+            n_images=model.n_images,
             n_without_oov_evidence=0 if lacking is None else int(lacking[case[case >= 0]].sum()),
             measures=judged.measure(counting, error_type),
         )
 
     with ThreadPoolExecutor(_N_THREADS) as pool:
-        done = pool.map(finish, zip(read, evaluated, strict=True))
-        return list(progress("Writing verdicts", done, len(read)))
+        done = pool.map(finish, shelved)
+        return list(progress("Writing verdicts", done, len(shelved)))
 
 
 def _write_tables(writer: RunWriter, evaluation: Evaluation) -> None:
     writer.table("distribution.parquet", distribution_table(evaluation.results))
-    writer.table("summary.parquet", summary_table(evaluation.results))
+    writer.table("summary.parquet", with_facts(summary_table(evaluation.results), evaluation.facts))
     writer.table("accuracy.parquet", accuracy_table(evaluation.results))
     if evaluation.failures:
         rows = [

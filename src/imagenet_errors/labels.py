@@ -97,9 +97,7 @@ class LabelSpace:
     def _meanings(self) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
         """What wnids, names and single lemmas mean, as written and with case folded."""
         exact: dict[str, list[int]] = {}
-        for index, (wnid, name, description) in enumerate(
-            zip(self.wnids, self.names, self.descriptions, strict=True)
-        ):
+        for index, (wnid, name, description) in enumerate(zip(self.wnids, self.names, self.descriptions, strict=True)):
             for key in dict.fromkeys((wnid, name, description, *description.split(", "))):
                 exact.setdefault(key, []).append(index)
         folded: dict[str, list[int]] = {}

@@ -19,6 +19,4 @@ def shipped(*parts: str) -> Path:
         path = root.joinpath(*parts)
         if path.exists():
             return path
-    raise FileNotFoundError(
-        f"{'/'.join(parts)} is missing from this installation; install imagenet-errors again"
-    )
+    raise FileNotFoundError(f"{'/'.join(parts)} is missing from this installation; install imagenet-errors again")

@@ -211,9 +211,7 @@ class TestClassNames:
         ("vocabulary", "repeated"),
         [
             pytest.param("torchvision", {}, id="torchvision repeats none"),
-            pytest.param(
-                "open_clip", {"missile": ["657", "744"], "sunglasses": ["836", "837"]}, id="open_clip two"
-            ),
+            pytest.param("open_clip", {"missile": ["657", "744"], "sunglasses": ["836", "837"]}, id="open_clip two"),
         ],
     )
     def test_repeated_names_are_known(self, vocabulary, repeated):
@@ -223,11 +221,7 @@ class TestClassNames:
         assert {name: [row["index"] for row in own if row["name"] == name] for name in twice} == repeated
 
     def test_torchvision_names_are_lemmas_but_for_two(self):
-        own = {
-            int(row["index"]): row["name"]
-            for row in rows("class_names.csv")
-            if row["vocabulary"] == "torchvision"
-        }
+        own = {int(row["index"]): row["name"] for row in rows("class_names.csv") if row["vocabulary"] == "torchvision"}
         others = {index for index, name in own.items() if name not in LABELS.descriptions[index].split(", ")}
         assert others == {134, 639}
 

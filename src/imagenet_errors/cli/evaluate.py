@@ -21,9 +21,7 @@ def evaluate(
     predictions: options.Predictions = None,
     annotations: options.Annotations = "",
     out: options.Out = None,
-    demo: Annotated[
-        bool, typer.Option("--demo", help="Evaluate the shipped predictions, by ReaL labels.")
-    ] = False,
+    demo: Annotated[bool, typer.Option("--demo", help="Evaluate the shipped predictions, by ReaL labels.")] = False,
     oov_evidence: options.OovEvidence = None,
     non_prototypical: options.NonPrototypical = None,
     co_occurrence: options.CoOccurrence = None,

@@ -26,9 +26,7 @@ NonPrototypical = Annotated[
 CoOccurrence = Annotated[
     Path | None, typer.Option(help="CSV of class pairs a,b instead of those computed from ReaL labels.")
 ]
-Superclasses = Annotated[
-    Path | None, typer.Option(help="Folder or file of superclasses instead of the shipped ones.")
-]
+Superclasses = Annotated[Path | None, typer.Option(help="Folder or file of superclasses instead of the shipped ones.")]
 StageOrder = Annotated[
     str,
     typer.Option(help="Stages by name, in the order to ask them, separated by commas.", show_default=False),
@@ -41,9 +39,7 @@ RowOrder = Annotated[
 ]
 ClassAxis = Annotated[
     str,
-    typer.Option(
-        help="Order of outputs: imagenet-1k, 1001, 21841, ... or FILE of wnids.", show_default=False
-    ),
+    typer.Option(help="Order of outputs: imagenet-1k, 1001, 21841, ... or FILE of wnids.", show_default=False),
 ]
 Columns = Annotated[
     list[str] | None,

@@ -12,15 +12,9 @@ from imagenet_errors.problems import InputError, counted
 
 
 def proposals(
-    prediction: Annotated[
-        str, typer.Argument(help="Predicted class: index, wnid or name.", show_default=False)
-    ] = "",
-    target: Annotated[
-        str, typer.Argument(help="Original label: index, wnid or name.", show_default=False)
-    ] = "",
-    cases: Annotated[
-        Path | None, typer.Option(help="CSV with columns prediction,target: many pairs at once.")
-    ] = None,
+    prediction: Annotated[str, typer.Argument(help="Predicted class: index, wnid or name.", show_default=False)] = "",
+    target: Annotated[str, typer.Argument(help="Original label: index, wnid or name.", show_default=False)] = "",
+    cases: Annotated[Path | None, typer.Option(help="CSV with columns prediction,target: many pairs at once.")] = None,
     out: Annotated[
         Path | None, typer.Option(help="CSV to write: prediction,target,synset,name.", show_default=False)
     ] = None,
@@ -40,6 +34,4 @@ def proposals(
         for synset, name in proposer.names(*pair):
             typer.echo(f"{synset}  {name}")
     else:
-        raise InputError(
-            "proposals", "needs PREDICTION TARGET, or --cases FILE with --out FILE", fix="See --help."
-        )
+        raise InputError("proposals", "needs PREDICTION TARGET, or --cases FILE with --out FILE", fix="See --help.")

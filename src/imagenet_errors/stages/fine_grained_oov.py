@@ -43,3 +43,8 @@ class FineGrainedOov:
         no = fill("Nothing like {} but outside the classes is found{}.", prediction, details)
         told = either(finding.explains, yes, no)
         return either(np.asarray(row) >= 0, told, "No evidence for this image and prediction.")
+
+    def shows(self, finding: Finding, names: pa.StringArray) -> tuple[str, ...]:
+        """Show all that the table holds for the first case, a line each; nothing where it has no evidence."""
+        row = int(finding.evidence["row"][0])
+        return () if row < 0 else self.oov.shown(row, names)

@@ -30,6 +30,4 @@ class MultiObject:
         """Say for each case whether the prediction is among the accepted labels, and name them."""
         prediction, accepted = named(cases.prediction, names), listed(cases.accepted, names)
         yes = fill("{} is one of the image's accepted labels: {}.", prediction, accepted)
-        return either(
-            finding.explains, yes, fill("{} is not among the accepted labels: {}.", prediction, accepted)
-        )
+        return either(finding.explains, yes, fill("{} is not among the accepted labels: {}.", prediction, accepted))
