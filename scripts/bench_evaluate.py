@@ -1,7 +1,7 @@
 """How long ``evaluate`` takes, and how much memory, beside the least that could be done: reading and rewriting.
 
     python scripts/bench_evaluate.py --out reports/bench_evaluate.md
-    python scripts/bench_evaluate.py --predictions DIR --csv FILE --annotations FILE --out reports/bench_evaluate.md
+    python scripts/bench_evaluate.py --predictions DIR... --csv FILE --annotations FILE --out reports/bench_evaluate.md
 
 Every figure is of a whole process, start and imports included. The two sides of a ratio run in turn, several times,
 in one call of this script; medians are compared. Without --predictions, 98 files of 50,000 rows are made up from the
@@ -144,7 +144,7 @@ def report(arguments: argparse.Namespace, files: Sequence[Path], csv: Path, fold
 def main() -> None:
     """Parse the arguments, measure, and write or print the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--predictions", type=Path, help="folder of predictions files (Parquet or CSV)")
+    parser.add_argument("--predictions", type=Path, nargs="+", help="folders of predictions files (Parquet or CSV)")
     parser.add_argument("--csv", type=Path, help="one CSV of 50,000 rows")
     parser.add_argument("--annotations", default="real", help="as of evaluate")
     parser.add_argument("--runs", type=int, default=5, help="counted runs of each side")
@@ -153,7 +153,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         if arguments.predictions:
-            files = sorted(path for path in arguments.predictions.iterdir() if path.suffix in (".parquet", ".csv"))
+            given = [path for folder in arguments.predictions for path in sorted(folder.iterdir())]
+            files = [path for path in given if path.suffix in (".parquet", ".csv")]
             csv = arguments.csv or next(path for path in files if path.suffix == ".csv")
         else:
             files, csv = make_up(folder)
