@@ -32,9 +32,7 @@ def test_many_pairs_give_the_same_names_as_each_by_itself(program, cases, tmp_pa
     for prediction, target in (("0", "389"), ("792", "587")):
         alone = program("proposals", prediction, target).out.splitlines()
         together = [
-            f"{r['synset']}  {r['name']}"
-            for r in rows
-            if (r["prediction"], r["target"]) == (prediction, target)
+            f"{r['synset']}  {r['name']}" for r in rows if (r["prediction"], r["target"]) == (prediction, target)
         ]
         assert together == alone
 

@@ -75,9 +75,7 @@ def links(rows):
 @pytest.fixture(scope="module")
 def toy_wordnet(tmp_path_factory):
     path = tmp_path_factory.mktemp("wordnet") / "nouns.parquet"
-    pq.write_table(
-        pa.table({"name": [noun[0] for noun in NOUNS], "lemmas": [noun[1] for noun in NOUNS]}), path
-    )
+    pq.write_table(pa.table({"name": [noun[0] for noun in NOUNS], "lemmas": [noun[1] for noun in NOUNS]}), path)
     above = [noun[2] for noun in NOUNS]
     below = [[row for row in range(len(NOUNS)) if own in above[row]] for own in range(len(NOUNS))]
     return Wordnet(np.arange(len(NOUNS), dtype=np.int32), links(above), links(below), path)
@@ -176,9 +174,7 @@ def test_the_target_and_what_is_above_it_are_proposed_only_as_kin(prediction, ta
 @pytest.mark.parametrize(
     ("predictions", "targets", "says"),
     [
-        pytest.param(
-            [0, 1000], [0, 0], r"1 index outside 0\.\.999 \(first: 1000\)", id="past the last class"
-        ),
+        pytest.param([0, 1000], [0, 0], r"1 index outside 0\.\.999 \(first: 1000\)", id="past the last class"),
         pytest.param([0, 0], [-1, -2], r"2 indices outside 0\.\.999 \(first: -1\)", id="negative"),
         pytest.param([0, 1], [0], "2 predictions for 1 target", id="not as many of both"),
     ],
@@ -230,9 +226,7 @@ def published_cases():
         pytest.skip(f"the published cases are not at {PUBLISHED}")
     with (PUBLISHED / "published_cases.csv").open(newline="") as lines:
         rows = [row for row in csv.DictReader(lines) if row["error_type"] == "fine_grained_oov"]
-    best = [
-        {(f"n{synset:08d}", name) for synset, name, _ in json.loads(row["top_proposals"])} for row in rows
-    ]
+    best = [{(f"n{synset:08d}", name) for synset, name, _ in json.loads(row["top_proposals"])} for row in rows]
     pairs = np.array([(int(row["prediction"]), int(row["target"])) for row in rows]).T
     return pairs, np.array([int(float(row["proposal_count"])) for row in rows]), best
 

@@ -48,16 +48,15 @@ def test_models_are_sorted_by_any_column(choice, order):
 @pytest.mark.parametrize(
     ("where", "kept"),
     [
-        (["arch_family=cnn"], {"alex", "bit_l"}),
-        (["arch_family=CNN"], {"alex", "bit_l"}),
-        (["arch_family!=cnn"], {"clip"}),
-        (["training_data=ImageNet*"], {"alex", "bit_l"}),
-        (["pretraining=CLIP"], {"clip"}),
-        (["n_parameters<70e6"], {"alex"}),
-        (["n_parameters!=1"], {"alex", "clip"}),
-        (["mla >= 0.9", "model_failure<100"], {"clip"}),
+        pytest.param(["arch_family=cnn"], {"alex", "bit_l"}, id="arch_family=cnn"),
+        pytest.param(["arch_family=CNN"], {"alex", "bit_l"}, id="arch_family=CNN"),
+        pytest.param(["arch_family!=cnn"], {"clip"}, id="arch_family!=cnn"),
+        pytest.param(["training_data=ImageNet*"], {"alex", "bit_l"}, id="training_data=ImageNet*"),
+        pytest.param(["pretraining=CLIP"], {"clip"}, id="pretraining=CLIP"),
+        pytest.param(["n_parameters<70e6"], {"alex"}, id="n_parameters<70e6"),
+        pytest.param(["n_parameters!=1"], {"alex", "clip"}, id="n_parameters!=1"),
+        pytest.param(["mla >= 0.9", "model_failure<100"], {"clip"}, id="mla >= 0.9, model_failure<100"),
     ],
-    ids=" and ".join,
 )
 def test_models_are_filtered_by_what_is_known_of_them(where, kept):
     assert set(models(where=tuple(where))) == kept

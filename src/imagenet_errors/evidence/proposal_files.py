@@ -43,9 +43,7 @@ def read_pairs(path: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return prediction, target
 
 
-def write_proposals(
-    proposer: Proposer, prediction: NDArray[np.int64], target: NDArray[np.int64], out: Path
-) -> int:
+def write_proposals(proposer: Proposer, prediction: NDArray[np.int64], target: NDArray[np.int64], out: Path) -> int:
     """Write ``prediction,target,synset,name``, one row a proposal, and return the number of rows.
 
     Raises

@@ -171,9 +171,7 @@ class Proposer:
         """Return the candidates proposed for each pair."""
         predicted, meant = (self._class_indices(classes) for classes in (predictions, targets))
         if len(predicted) != len(meant):
-            raise InputError(
-                "proposals", f"{counted(len(predicted), 'prediction')} for {len(meant):,} targets"
-            )
+            raise InputError("proposals", f"{counted(len(predicted), 'prediction')} for {len(meant):,} targets")
         around = self._around
         entries = around.entries.take(predicted)
         candidates = around.candidate[entries.values]
@@ -284,9 +282,7 @@ def _proposable(above: Pairs, wordnet: Wordnet) -> Pairs:
     return owner[keep], ancestor[keep]
 
 
-def _first_kinds(
-    kinds: tuple[Pairs, ...], n_synsets: int
-) -> tuple[NDArray[np.int64], Rows, NDArray[np.int64]]:
+def _first_kinds(kinds: tuple[Pairs, ...], n_synsets: int) -> tuple[NDArray[np.int64], Rows, NDArray[np.int64]]:
     """Return each (class, synset) once with the first kind it is of, ordered by class, kind and synset."""
     owner = np.concatenate([owners for owners, _ in kinds])
     row = np.concatenate([rows for _, rows in kinds])
