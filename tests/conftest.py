@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 
 from imagenet_errors import cli
 from imagenet_errors.images import val_file_names
@@ -14,6 +15,13 @@ from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.readers.annotations import read_real
 
 TOP = Path(__file__).parents[1]
+
+# The same examples on every run and no time limits: a busy machine is no fault. To look for new ones:
+# pytest --hypothesis-profile=default
+settings.register_profile(
+    "steady", deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("steady")
 
 
 @pytest.fixture(scope="session")

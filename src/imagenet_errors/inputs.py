@@ -140,7 +140,5 @@ def with_labels(real: Annotations) -> Ragged:
     """Return ReaL labels plus the original one, each once; images without ReaL labels are left out."""
     chosen = np.flatnonzero(real.accepted.lengths > 0)
     kept = real.accepted.take(chosen)
-    pairs = np.concatenate([kept.owners << 16 | kept.values, np.arange(len(chosen)) << 16 | real.label[chosen]])
-    pairs = np.unique(pairs)
-    offsets = np.searchsorted(pairs, np.arange(len(chosen) + 1) << 16)
-    return Ragged(offsets.astype(np.int64), (pairs & 0xFFFF).astype(np.int16))
+    values = np.insert(kept.values, kept.offsets[:-1], real.label[chosen])
+    return Ragged(kept.offsets + np.arange(len(kept.offsets)), values).ascending()

@@ -40,7 +40,9 @@ WHOLE = {
     "npz": packed(np.savez, np.arange(900, dtype=np.float32).reshape(3, 300)),
 }
 MAGIC = (b"", b"PAR1", b"ARROW1\0\0", b"\x93NUMPY", b"PK\3\4", b"\x1f\x8b")
-MANY = settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+MANY = settings(
+    max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], deadline=None
+)
 
 
 def predictions_or_refusal(path, content):
