@@ -126,13 +126,23 @@ def test_json_output_is_json_alone(program, tmp_path):
 def test_an_interrupted_run_says_so_and_leaves_nothing(val_images, tmp_path):
     for number in range(30):
         val_images.csv(tmp_path / "models" / f"model{number}.csv")
-    started = "import sys; from imagenet_errors import cli, evaluate, run_directory as r; w = r.RunWriter.verdicts\n"
-    signals = (
-        "import signal; r.RunWriter.verdicts = lambda *a: (w(*a), signal.raise_signal(signal.SIGINT))[0]\n"
-        "sys.argv = ['imagenet-errors', *sys.argv[1:]]; cli.main()"
-    )
+    code = """
+import signal, sys
+from imagenet_errors import cli, run_directory
+write, calls = run_directory.RunWriter.verdicts, []
+
+def write_and_interrupt(*arguments):
+    write(*arguments)
+    calls.append(None)
+    if len(calls) == 3:
+        signal.raise_signal(signal.SIGINT)
+
+run_directory.RunWriter.verdicts = write_and_interrupt
+sys.argv = ["imagenet-errors", *sys.argv[1:]]
+cli.main()
+"""
     arguments = ("evaluate", tmp_path / "models", "--annotations", "real", "--allow-partial", "--out", tmp_path / "run")
-    command = [sys.executable, "-c", started + signals, *map(str, arguments)]
+    command = [sys.executable, "-c", code, *map(str, arguments)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == 130
     assert ended.stderr.strip() == "Interrupted: nothing was left half-written."
