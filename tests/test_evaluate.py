@@ -146,6 +146,25 @@ def test_a_bad_file_among_good_ones_is_listed_and_the_rest_is_done(program, val_
     assert [path.name for path in (tmp_path / "run" / "verdicts").iterdir()] == ["good.parquet"]
 
 
+def test_a_fault_of_ours_costs_one_file_and_is_told(program, val_images, tmp_path, monkeypatch):
+    from imagenet_errors import evaluate
+
+    read = evaluate.read_predictions
+
+    def faulty(path, *arguments, **options):
+        if path.stem == "odd":
+            raise ZeroDivisionError("nobody thought of this")
+        return read(path, *arguments, **options)
+
+    monkeypatch.setattr(evaluate, "read_predictions", faulty)
+    annotations = val_images.annotations(tmp_path / "annotations.csv")
+    files = [val_images.csv(tmp_path / name) for name in ("good.csv", "odd.csv")]
+    answer = program("evaluate", *files, "--annotations", annotations, "--out", tmp_path / "run")
+    assert answer.status == 1
+    assert "an unexpected ZeroDivisionError: nobody thought of this" in " ".join(answer.out.split())
+    assert [path.name for path in (tmp_path / "run" / "verdicts").iterdir()] == ["good.parquet"]
+
+
 def test_when_no_file_can_be_used_nothing_is_written(program, val_images, tmp_path):
     annotations = val_images.annotations(tmp_path / "annotations.csv")
     bad = [val_images.csv(tmp_path / f"bad{n}.csv", keep=slice(10 + n)) for n in range(2)]

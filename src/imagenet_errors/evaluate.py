@@ -158,6 +158,10 @@ def _read_all(
             return shelf.put(read_predictions(path, annotations, labels, rules=rules))
         except InputError as error:
             return Failure(model_name(path), path, error)
+        except Exception as error:  # a fault of ours must cost this file only, not the night's run
+            what = f"an unexpected {type(error).__name__}: {error}"
+            fix = "This is a fault of imagenet-errors: please report it with the file's first lines."
+            return Failure(model_name(path), path, InputError(path, what, fix=fix))
 
     with ThreadPoolExecutor(_N_THREADS) as pool:
         answers = list(progress("Reading predictions", pool.map(attempt, files), len(files)))
