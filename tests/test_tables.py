@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imagenet_errors.tables import Annotations, Finding, Ragged, case_codes, cases_of, strings
+from imagenet_errors.tables import Annotations, Finding, Ragged, case_codes, cases_of
 
 LISTS = st.lists(st.lists(st.integers(0, 999), max_size=4), max_size=6)
 
@@ -89,7 +89,3 @@ def test_a_finding_keeps_its_columns_together():
         [4],
         [True],
     )
-
-
-def test_strings_are_one_arrow_array():
-    assert strings(["a", "b"]).equals(pa.array(["a", "b"]))

@@ -5,7 +5,6 @@ Nothing is used before its sha256 is verified. A copy from anywhere is accepted 
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import shutil
@@ -17,6 +16,7 @@ from typing import Any
 import msgspec
 
 from imagenet_errors.labels import LabelSpace
+from imagenet_errors.output_folder import written_whole
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.annotations import annotations_table, read_annotations
 from imagenet_errors.shipped import shipped
@@ -138,19 +138,14 @@ def _identity(wanted: Source) -> str:
 def _copy(given: Path, target: Path) -> None:
     if given.resolve() == target.resolve():
         return
-    partial = target.with_name(f".{target.name}.{os.getpid()}")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
         if given.is_dir():
             shutil.copytree(given, target, dirs_exist_ok=True)
         else:
-            shutil.copyfile(given, partial)
-            partial.replace(target)
+            with written_whole(target) as partial:
+                shutil.copyfile(given, partial)
     except OSError as error:
         raise _unwritable(target, error) from None
-    finally:
-        with contextlib.suppress(OSError):
-            partial.unlink(missing_ok=True)
 
 
 def _unwritable(target: Path, error: OSError) -> InputError:
@@ -250,14 +245,11 @@ def fetched_multilabels(labels: LabelSpace, *, progressbar: bool = False) -> Ann
         path = fetch("multilabel", progressbar=progressbar)
         table = annotations_table(read_annotations(path, labels))
         table = table.replace_schema_metadata({_MADE_FROM: wanted.sha256.encode()})
-        partial = small.with_name(f".{small.name}.{os.getpid()}")
         try:
-            pq.write_table(table, partial)
-            partial.replace(small)
+            with written_whole(small) as partial:
+                pq.write_table(table, partial)
         except OSError as error:
             raise _unwritable(small, error) from None
-        finally:
-            partial.unlink(missing_ok=True)
     return read_annotations(small, labels)
 
 

@@ -1,11 +1,12 @@
-"""A folder of results that is whole or not there: files are written aside and renamed once all are done."""
+"""Results that are whole or not there: files and folders are written aside and renamed once all is done."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from imagenet_errors.problems import InputError
@@ -23,6 +24,25 @@ def check_folder(out: Path) -> None:
     """
     if out.exists() and not out.is_dir():
         raise InputError(out, "is a file, not a folder", fix=_FIX)
+
+
+@contextmanager
+def written_whole(path: Path) -> Iterator[Path]:
+    """Give a temporary name beside ``path``; what was written there is renamed if the block ends well.
+
+    Raises
+    ------
+    OSError
+        The file cannot be written; the caller knows what to tell.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield partial
+        partial.replace(path)
+    finally:
+        with suppress(OSError):  # the folder itself may be what is wrong
+            partial.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -216,8 +216,3 @@ class Verdicts:
     error_type: NDArray[np.int8]
     explanation: pa.StringArray
     lacking: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
-
-
-def strings(values: Sequence[str] | pa.Array) -> pa.StringArray:
-    """Return an Arrow string array of one chunk."""
-    return values if isinstance(values, pa.StringArray) else pa.array(values, type=pa.string())

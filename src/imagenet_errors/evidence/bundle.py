@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from imagenet_errors.evidence.cooccurrence import CoOccurrence
 from imagenet_errors.evidence.non_prototypical import NonPrototypicalImages
@@ -25,5 +25,3 @@ class Evidence:
     oov: OovEvidence | None = None
     non_prototypical: NonPrototypicalImages | None = None
     co_occurrence: CoOccurrence | None = None
-    sources: dict[str, str] = field(default_factory=dict)
-    """Part -> where it comes from, for run.json."""

@@ -1,6 +1,6 @@
 """Pairs of classes that are two names for the same thing, so that either is a right answer.
 
-Source: Vasudevan et al. 2022 (arXiv 2205.04596), the collapsed mappings of appendix A;
+Source: Vasudevan et al. 2022 (arXiv 2205.04596), collapsed mappings;
     Peychev et al., NeurIPS 2023, section 3 (class overlap).
 """
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +12,7 @@ from imagenet_errors.evidence.proposals import Proposer
 from imagenet_errors.evidence.superclasses import load_superclasses
 from imagenet_errors.evidence.wordnet import load_wordnet
 from imagenet_errors.labels import imagenet_1k
+from imagenet_errors.output_folder import written_whole
 from imagenet_errors.problems import InputError
 
 _AT_A_TIME = 10_000
@@ -53,19 +53,15 @@ def write_proposals(proposer: Proposer, prediction: NDArray[np.int64], target: N
     """
     import pyarrow.csv
 
-    partial = out.with_name(f".{out.name}.{os.getpid()}")
+    header = proposer.proposal_table([], []).schema
     n_rows = 0
     try:
-        header = proposer.proposal_table([], []).schema
-        with pyarrow.csv.CSVWriter(partial, header) as writer:
+        with written_whole(out) as partial, pyarrow.csv.CSVWriter(partial, header) as writer:
             for start in range(0, len(prediction), _AT_A_TIME):
                 chunk = slice(start, start + _AT_A_TIME)
                 table = proposer.proposal_table(prediction[chunk], target[chunk])
                 writer.write_table(table)
                 n_rows += len(table)
-        partial.replace(out)
     except OSError as error:
         raise InputError(out, f"cannot be written: {error}", fix="Choose another --out.") from None
-    finally:
-        partial.unlink(missing_ok=True)
     return n_rows

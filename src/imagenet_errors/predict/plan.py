@@ -7,13 +7,13 @@ running when the program ended; a file is written under a temporary name first, 
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from imagenet_errors.labels import imagenet_1k
+from imagenet_errors.output_folder import written_whole
 from imagenet_errors.predict.job import Outcome, PredictModel, wanted_facts
 from imagenet_errors.predict.names import ModelSpec, Resolution, Unusable
 from imagenet_errors.predict.networks import check_head, config_of
@@ -131,9 +131,8 @@ def _keep(outcome: Outcome, folder: Path) -> None:
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file under a temporary name and rename it."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    unfinished.write_bytes(content)
-    unfinished.replace(path)
+    with written_whole(path) as unfinished:
+        unfinished.write_bytes(content)
 
 
 def _failure_file(folder: Path, name: str) -> Path:

@@ -17,6 +17,7 @@ import numpy as np
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.labels import GROUPS
 from imagenet_errors.measure import IS_MULTI_LABEL_ERROR
+from imagenet_errors.output_folder import written_whole
 from imagenet_errors.problems import InputError
 from imagenet_errors.report.fits import TWO_PIECE_SPLIT, LinearFit, fit_line, two_piece
 from imagenet_errors.report.groupings import GROUPINGS, Category, categories
@@ -259,11 +260,9 @@ def _save(figure: Figure, request: FigureRequest, name: str) -> list[Path]:
     paths = []
     for kind in request.formats:
         path = request.out / f"{name}.{kind}"
-        partial = path.with_name(f".{path.name}")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(partial, format=kind, dpi=_DPI, metadata=_METADATA[kind])
-            partial.replace(path)
+            with written_whole(path) as partial:
+                figure.savefig(partial, format=kind, dpi=_DPI, metadata=_METADATA[kind])
         except OSError as error:
             raise InputError(path, f"cannot be written: {error.strerror}", fix="Choose another --out.") from None
         paths.append(path)

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +19,7 @@ import numpy as np
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.evidence.superclasses import Superclasses, load_superclasses
 from imagenet_errors.labels import LabelSpace, imagenet_1k
+from imagenet_errors.output_folder import written_whole
 from imagenet_errors.problems import InputError
 from imagenet_errors.report.comparison import Comparison, all_comparisons
 from imagenet_errors.report.embed import column, packed, script_json
@@ -247,13 +246,8 @@ def _hash(text: str) -> str:
 
 
 def _write(out: Path, html: str) -> None:
-    partial = out.with_name(f".{out.name}.{os.getpid()}")
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(html, encoding="utf-8")
-        partial.replace(out)
+        with written_whole(out) as partial:
+            partial.write_text(html, encoding="utf-8")
     except OSError as error:
         raise InputError(out, f"cannot be written: {error.strerror}", fix="Choose another --out.") from None
-    finally:
-        with suppress(OSError):  # the folder itself may be what is wrong
-            partial.unlink(missing_ok=True)
