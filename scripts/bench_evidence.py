@@ -27,16 +27,16 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from imagenet_errors.evidence.exact_cosine import normalised
-from imagenet_errors.evidence.neighbours import N_KEPT, search
-from imagenet_errors.evidence.oov_decision import Judge, OovCases
-from imagenet_errors.evidence.oov_table import write_rows
-from imagenet_errors.evidence.proposals import Proposer
-from imagenet_errors.evidence.shards import SUFFIX
 from imagenet_errors.evidence.superclasses import load_superclasses
-from imagenet_errors.evidence.train_shards import SHARD_ROWS, TrainSet, load_train_set, save_train_shard
-from imagenet_errors.evidence.wordnet import load_wordnet
 from imagenet_errors.labels import imagenet_1k
+from imagenet_errors.oov.cosine import normalised
+from imagenet_errors.oov.decide import Judge, OovCases
+from imagenet_errors.oov.neighbours import N_KEPT, search
+from imagenet_errors.oov.proposals import Proposer
+from imagenet_errors.oov.shards import SUFFIX
+from imagenet_errors.oov.table import write_rows
+from imagenet_errors.oov.train_shards import SHARD_ROWS, TrainSet, load_train_set, save_train_shard
+from imagenet_errors.wordnet import load_wordnet
 
 DIM, ENCODER = 768, "seeded/0"
 N_CASES, N_IMAGES, BATCH, N_PAIRS = 200_000, 20_000, 20_000, 1_000_000

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from imagenet_errors.evidence.wordnet import Wordnet, load_wordnet
 from imagenet_errors.problems import InputError, counted
+from imagenet_errors.wordnet import Wordnet, load_wordnet
 from package_source import TIMM, unpacked
 from shipped_table import parser, run, write_csv
 

@@ -24,18 +24,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from imagenet_errors.chain import ERROR_TYPES, build_chain, judge
-from imagenet_errors.evidence.bundle import Evidence
 from imagenet_errors.evidence.overlaps import load_overlaps
-from imagenet_errors.evidence.proposals import Proposer
+from imagenet_errors.evidence.sources import Evidence
 from imagenet_errors.evidence.superclasses import Superclasses, load_superclasses
-from imagenet_errors.evidence.wordnet import load_wordnet
 from imagenet_errors.images import ImageIndex
 from imagenet_errors.inputs import load_annotations
 from imagenet_errors.labels import GROUPS, imagenet_1k
 from imagenet_errors.measure import group_membership
+from imagenet_errors.oov.proposals import Proposer
 from imagenet_errors.problems import InputError
 from imagenet_errors.report.superclasses import shape_rows
 from imagenet_errors.tables import Annotations, cases_of
+from imagenet_errors.wordnet import load_wordnet
 
 SAME_WEIGHTS = (
     "densenet169",

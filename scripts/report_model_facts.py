@@ -16,7 +16,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from imagenet_errors.model_facts import ModelFacts, facts_of
+from imagenet_errors.runs.model_facts import ModelFacts, facts_of
 
 METHODS = {
     "Distillation": "distillation",

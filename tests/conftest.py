@@ -15,6 +15,7 @@ from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.readers.annotations import read_real
 
 TOP = Path(__file__).parents[1]
+pytest_plugins = ["report_world"]
 
 # The same examples on every run and no time limits: a busy machine is no fault. To look for new ones:
 # pytest --hypothesis-profile=default

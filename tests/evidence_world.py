@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from imagenet_errors.evidence import build, encoder, train_shards
-from imagenet_errors.evidence.encoder import ImageEmbeddings
-from imagenet_errors.evidence.exact_cosine import normalised
 from imagenet_errors.images import val_file_names
 from imagenet_errors.labels import imagenet_1k
+from imagenet_errors.oov import build, encoder, train_shards
+from imagenet_errors.oov.cosine import normalised
+from imagenet_errors.oov.encoder import ImageEmbeddings
 from imagenet_errors.readers.annotations import read_real
 
 DIM = 256

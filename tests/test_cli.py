@@ -128,7 +128,8 @@ def test_an_interrupted_run_says_so_and_leaves_nothing(val_images, tmp_path):
         val_images.csv(tmp_path / "models" / f"model{number}.csv")
     code = """
 import signal, sys
-from imagenet_errors import cli, run_directory
+from imagenet_errors import cli
+from imagenet_errors.runs import directory as run_directory
 write, calls = run_directory.RunWriter.verdicts, []
 
 def write_and_interrupt(*arguments):

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from imagenet_errors import run_directory
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.labels import GROUPS, imagenet_1k
+from imagenet_errors.runs import directory as run_directory
 
 LABELS = imagenet_1k()
 

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from imagenet_errors.evidence.cooccurrence import count_together
+from imagenet_errors.evidence.co_occurrence import count_together
 from imagenet_errors.inputs import Sources, load_annotations, load_evidence, other_real_images, with_labels
 from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.problems import InputError

@@ -16,7 +16,7 @@ def test_there_are_examples():
 
 
 def test_the_file_columns_named_are_those_that_are_written():
-    from imagenet_errors.run_directory import ACCURACY, DISTRIBUTION, FAILURES, SUMMARY, VERDICTS
+    from imagenet_errors.runs.directory import ACCURACY, DISTRIBUTION, FAILURES, SUMMARY, VERDICTS
 
     for schema in (VERDICTS, DISTRIBUTION, SUMMARY, ACCURACY, FAILURES):
         for name in schema.names:

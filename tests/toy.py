@@ -3,11 +3,11 @@
 import numpy as np
 import pyarrow as pa
 
-from imagenet_errors.evidence.bundle import Evidence
-from imagenet_errors.evidence.cooccurrence import CoOccurrence
+from imagenet_errors.evidence.co_occurrence import CoOccurrence
 from imagenet_errors.evidence.non_prototypical import NonPrototypicalImages
 from imagenet_errors.evidence.oov import OOV_SCHEMA, OovEvidence
 from imagenet_errors.evidence.overlaps import Overlaps
+from imagenet_errors.evidence.sources import Evidence
 from imagenet_errors.evidence.superclasses import Superclasses
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.tables import Annotations, Cases, Ragged, case_codes, cases_of

@@ -24,7 +24,7 @@ from imagenet_errors.predict.weights import fetch_weights
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.arrow_tables import our_metadata
 from imagenet_errors.readers.predictions import ReadRules
-from imagenet_errors.run_directory import FAILURES
+from imagenet_errors.runs.directory import FAILURES
 
 PREDICTIONS = "predictions"
 """Where in the run directory the models' predictions lie."""

@@ -14,7 +14,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 import pyarrow as pa
 
-from imagenet_errors.evidence.bundle import HOW_TO_GIVE, Evidence
+from imagenet_errors.evidence.sources import HOW_TO_GIVE, Evidence
 from imagenet_errors.problems import InputError
 from imagenet_errors.stages.class_overlap import ClassOverlap
 from imagenet_errors.stages.fine_grained import FineGrained
@@ -136,7 +136,7 @@ def judge(cases: Cases, chain: Chain, names: pa.StringArray) -> Verdicts:
 
 
 def _failures(cases: Cases, names: pa.StringArray) -> pa.StringArray:
-    from imagenet_errors.wording import fill, listed, named
+    from imagenet_errors.stages.wording import fill, listed, named
 
     prediction, accepted = named(cases.prediction, names), listed(cases.accepted, names)
     return fill("Nothing explains {} where the accepted labels are: {}.", prediction, accepted)

@@ -15,8 +15,8 @@ from typing import Any
 
 import msgspec
 
+from imagenet_errors.files import written_whole
 from imagenet_errors.labels import LabelSpace
-from imagenet_errors.output_folder import written_whole
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.annotations import annotations_table, read_annotations
 from imagenet_errors.shipped import shipped

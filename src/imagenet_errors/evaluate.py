@@ -22,10 +22,10 @@ from imagenet_errors.chain import Chain, build_chain, judge
 from imagenet_errors.inputs import Sources, load_annotations, load_evidence
 from imagenet_errors.labels import LabelSpace, imagenet_1k
 from imagenet_errors.measure import Measures, group_membership, measure
-from imagenet_errors.model_facts import facts_of_file, with_facts
+from imagenet_errors.mistakes import Shelf, Shelved
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.predictions import ReadRules, model_name, prediction_files, read_predictions
-from imagenet_errors.run_directory import (
+from imagenet_errors.runs.directory import (
     FAILURES,
     ModelResult,
     RunWriter,
@@ -36,7 +36,7 @@ from imagenet_errors.run_directory import (
     summary_table,
     writing_run,
 )
-from imagenet_errors.shelf import Shelf, Shelved
+from imagenet_errors.runs.model_facts import facts_of_file, with_facts
 from imagenet_errors.tables import Annotations, Cases, Intake, Predictions, Verdicts, case_codes
 
 Progress = Callable[[str, Iterable[Any], int], Iterator[Any]]
@@ -85,7 +85,7 @@ class Evaluation:
     n_annotated: int
     n_evaluated: int
     facts: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Model -> what is known of it beside its figures (:mod:`imagenet_errors.model_facts`)."""
+    """Model -> what is known of it beside its figures (:mod:`imagenet_errors.runs.model_facts`)."""
 
 
 @dataclass(frozen=True)

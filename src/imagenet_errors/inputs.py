@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from imagenet_errors.chain import DEFAULT_ORDER
-from imagenet_errors.evidence.bundle import Evidence
-from imagenet_errors.evidence.cooccurrence import CoOccurrence, co_occurrence, read_co_occurrence
+from imagenet_errors.evidence.co_occurrence import CoOccurrence, co_occurrence, read_co_occurrence
 from imagenet_errors.evidence.non_prototypical import read_non_prototypical
 from imagenet_errors.evidence.oov import read_oov_evidence
 from imagenet_errors.evidence.overlaps import load_overlaps
+from imagenet_errors.evidence.sources import Evidence
 from imagenet_errors.evidence.superclasses import load_superclasses
 from imagenet_errors.images import ImageIndex, val_numbers
 from imagenet_errors.labels import LabelSpace

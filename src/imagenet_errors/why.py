@@ -14,7 +14,7 @@ from imagenet_errors.images import ImageIndex
 from imagenet_errors.inputs import Sources, load_annotations, load_evidence
 from imagenet_errors.labels import LabelSpace, imagenet_1k
 from imagenet_errors.problems import InputError
-from imagenet_errors.run_directory import read_run
+from imagenet_errors.runs.directory import read_run
 from imagenet_errors.tables import Annotations, Cases, cases_of
 
 

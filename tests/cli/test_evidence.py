@@ -123,7 +123,7 @@ def test_an_image_that_was_mended_is_done_by_the_next_run(program, world, whole,
 
 
 def test_a_finished_run_started_again_does_nothing_and_loads_nothing(program, world, whole, tmp_path, monkeypatch):
-    monkeypatch.setattr("imagenet_errors.evidence.encoder.load_encoder", None)
+    monkeypatch.setattr("imagenet_errors.oov.encoder.load_encoder", None)
     answer = program(*world[0].arguments(tmp_path / "whole.parquet", *world[0].trained))
     assert answer.status == 0
     assert "0 cases decided now, 12 in" in answer.out

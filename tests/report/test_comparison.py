@@ -7,7 +7,7 @@ from scipy.stats import binomtest
 
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.report.comparison import all_comparisons, compare, sign_test
-from imagenet_errors.report.run_tables import load_run_tables
+from imagenet_errors.runs.tables import load_run_tables
 
 
 @pytest.fixture(scope="module")

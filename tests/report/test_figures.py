@@ -129,7 +129,7 @@ def test_facts_of_a_run_tell_its_models_apart(made_run, tmp_path):
     import shutil
 
     from imagenet_errors.report.published import points_of_run
-    from imagenet_errors.report.run_tables import load_run_tables
+    from imagenet_errors.runs.tables import load_run_tables
 
     shutil.copytree(made_run.folder, tmp_path / "run")
     summary = pd.read_parquet(tmp_path / "run" / "summary.parquet")

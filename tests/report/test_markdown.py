@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from imagenet_errors.panel.outcomes import Bounded
 from imagenet_errors.report.markdown import decimal, interval, md_table, percent
+from imagenet_errors.study.outcomes import Bounded
 
 
 def test_a_table_has_its_text_left_and_its_numbers_right():

@@ -16,7 +16,7 @@ from imagenet_errors.report.published import (
     published_points,
     read_published,
 )
-from imagenet_errors.report.run_tables import load_run_tables
+from imagenet_errors.runs.tables import load_run_tables
 
 COUNTS = (
     *("num_group_correct", "num_collapsed_mappings", "num_ambiguous", "num_same_superclass", "num_OOV_clip"),

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from imagenet_errors.evidence.cooccurrence import CoOccurrence
+from imagenet_errors.evidence.co_occurrence import CoOccurrence
 from imagenet_errors.stages.spurious_correlation import SpuriousCorrelation
 from toy import BEAGLE, CLASS_NAMES, MUG, SOFA, TABBY, co_occurrence, one_case
 

@@ -98,8 +98,8 @@ def test_98_percent_of_the_published_pairs_come_out(superclasses, shared, shares
 @pytest.fixture(scope="module")
 def oov_cases(superclasses, shared):
     """The published OOV cases, each with the proposals that our relation gives."""
-    from imagenet_errors.evidence.proposals import Proposer
-    from imagenet_errors.evidence.wordnet import load_wordnet
+    from imagenet_errors.oov.proposals import Proposer
+    from imagenet_errors.wordnet import load_wordnet
 
     proposer = Proposer(imagenet_1k(), load_wordnet(), superclasses.shares)
     rows = [row for row in rows_of(shared / "published" / "published_cases.csv") if row["proposal_count"]]

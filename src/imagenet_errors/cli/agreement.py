@@ -47,12 +47,12 @@ def agreement(
     as_json: options.AsJson = False,
 ) -> None:
     """Tell how far the verdicts agree with the human experts': table, kappa, ceiling, all differences."""
-    from imagenet_errors.agreement import Request, agree
     from imagenet_errors.inputs import Sources
-    from imagenet_errors.report.agreement import as_json as figures_of
-    from imagenet_errors.report.agreement import write_agreement
-    from imagenet_errors.report.agreement_page import page
-    from imagenet_errors.report.agreement_terminal import agreement_view
+    from imagenet_errors.study.agreement import Request, agree
+    from imagenet_errors.study.agreement_files import as_json as figures_of
+    from imagenet_errors.study.agreement_files import write_agreement
+    from imagenet_errors.study.agreement_page import page
+    from imagenet_errors.study.agreement_terminal import agreement_view
 
     sources = Sources.given(
         annotations,

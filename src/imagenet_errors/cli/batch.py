@@ -107,11 +107,11 @@ def engine_named(name: str, **ray_options: Any) -> Engine:
         There is none of that name.
     """
     if name == "local":
-        from imagenet_errors.engines.local import LocalEngine
+        from imagenet_errors.predict.local import LocalEngine
 
         return LocalEngine()
     if name == "ray":
-        from imagenet_errors.engines.ray_cluster import RayEngine
+        from imagenet_errors.predict.ray_cluster import RayEngine
 
         return RayEngine(**ray_options)
     raise InputError("--engine", f"no engine {name!r}", fix=f"Known: {', '.join(ENGINES)}.")

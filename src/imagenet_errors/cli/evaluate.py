@@ -40,7 +40,7 @@ def evaluate(
     from imagenet_errors.inputs import Sources
     from imagenet_errors.readers.predictions import ReadRules
     from imagenet_errors.report.terminal import evaluation_view
-    from imagenet_errors.run_directory import summary_table
+    from imagenet_errors.runs.directory import summary_table
     from imagenet_errors.shipped import shipped
 
     if demo:

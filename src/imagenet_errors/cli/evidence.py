@@ -74,14 +74,14 @@ def evidence(
     """Find out-of-vocabulary evidence for every mistake that needs it: CLIP, WordNet, neighbours; once a case."""
     from imagenet_errors.cli.evaluate import columns_stated
     from imagenet_errors.cli.meter import meter
-    from imagenet_errors.evidence.build import build
-    from imagenet_errors.evidence.encoder import EncoderSpec
-    from imagenet_errors.evidence.neighbour_source import NeighbourSource
-    from imagenet_errors.evidence.oov_plan import make_plan
-    from imagenet_errors.evidence.oov_request import Request
     from imagenet_errors.inputs import Sources
+    from imagenet_errors.oov.build import build
+    from imagenet_errors.oov.encoder import EncoderSpec
+    from imagenet_errors.oov.neighbour_source import NeighbourSource
+    from imagenet_errors.oov.plan import make_plan
+    from imagenet_errors.oov.request import Request
+    from imagenet_errors.oov.view import done_lines
     from imagenet_errors.readers.predictions import ReadRules
-    from imagenet_errors.report.oov import done_lines
 
     request = Request(
         predictions=tuple(predictions or ()),

@@ -43,7 +43,7 @@ def figures(
     """Draw a paper's figures: each error type's portion against accuracy, with fits, on fixed scales."""
     from imagenet_errors.report.figures import FORMATS, FigureRequest, write_figures
     from imagenet_errors.report.published import points_of_run, published_points
-    from imagenet_errors.report.run_tables import load_run_tables
+    from imagenet_errors.runs.tables import load_run_tables
 
     theirs = published_points(published_statistics) if published or published_statistics else None
     ours = None if run_dir is None else points_of_run(load_run_tables(run_dir))

@@ -26,9 +26,9 @@ def predict(
     delete_weights: predicting.DeleteWeights = False,
 ) -> None:
     """Predict a folder of images with timm models: one Parquet file each, with all that made it."""
-    from imagenet_errors.engines.local import LocalEngine
     from imagenet_errors.predict.images import read_folder
     from imagenet_errors.predict.job import PredictModel
+    from imagenet_errors.predict.local import LocalEngine
     from imagenet_errors.predict.names import resolve
     from imagenet_errors.predict.plan import make_plan, predict_missing
 

@@ -46,7 +46,7 @@ def report(
     as_json: options.AsJson = False,
 ) -> None:
     """Write one HTML page that shows how bad the errors are, which ones, compared with what, and why."""
-    from imagenet_errors.report.page import ReportRequest, write_report
+    from imagenet_errors.report.page.page import ReportRequest, write_report
 
     written = write_report(
         ReportRequest(

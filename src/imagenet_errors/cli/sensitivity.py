@@ -29,10 +29,10 @@ def sensitivity(
     """Vary each design choice alone: what becomes of the agreement and of the models' distributions."""
     from imagenet_errors.extras import needs
     from imagenet_errors.inputs import Sources
-    from imagenet_errors.report.sensitivity import write_sensitivity
-    from imagenet_errors.report.sensitivity_terminal import sensitivity_view
-    from imagenet_errors.sensitivity import Request
-    from imagenet_errors.sensitivity import sensitivity as vary
+    from imagenet_errors.study.sensitivity import Request
+    from imagenet_errors.study.sensitivity import sensitivity as vary
+    from imagenet_errors.study.sensitivity_files import write_sensitivity
+    from imagenet_errors.study.sensitivity_terminal import sensitivity_view
 
     if figure:
         needs("matplotlib", extra="report")

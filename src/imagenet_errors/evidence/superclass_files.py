@@ -33,9 +33,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from imagenet_errors.evidence.wordnet import Wordnet
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
+from imagenet_errors.wordnet import Wordnet
 
 _GUIDE = "superclasses/README.md tells how an entry is written."
 

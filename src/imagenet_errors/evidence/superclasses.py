@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imagenet_errors.evidence.superclass_files import Group, read_groups
-from imagenet_errors.evidence.wordnet import load_wordnet
 from imagenet_errors.labels import LabelSpace, imagenet_1k
 from imagenet_errors.shipped import shipped
+from imagenet_errors.wordnet import load_wordnet
 
 ClassIndices = NDArray[np.int16]
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from imagenet_errors.files import written_whole
 from imagenet_errors.labels import imagenet_1k
-from imagenet_errors.output_folder import written_whole
 from imagenet_errors.predict.job import Outcome, PredictModel, wanted_facts
 from imagenet_errors.predict.names import ModelSpec, Resolution, Unusable
 from imagenet_errors.predict.networks import check_head, config_of

@@ -139,7 +139,7 @@ def _shuffled_mean(
 
 def common_ancestors(labels: LabelSpace) -> NDArray[np.float32]:
     """Return float32 [C, C]: how many WordNet hypernyms two classes have in common, themselves included."""
-    from imagenet_errors.evidence.wordnet import load_wordnet
+    from imagenet_errors.wordnet import load_wordnet
 
     wordnet = load_wordnet()
     owners, ancestors = wordnet.ancestor_pairs(wordnet.rows(labels.wnids))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.report.looks import SEVERE
-from imagenet_errors.report.run_tables import NOT_EVALUATED, RunTables
+from imagenet_errors.runs.tables import NOT_EVALUATED, RunTables
 
 _N_TYPES = len(ERROR_TYPES)
 

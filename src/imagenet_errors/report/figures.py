@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 
 from imagenet_errors.chain import ERROR_TYPES
+from imagenet_errors.files import written_whole
 from imagenet_errors.labels import GROUPS
 from imagenet_errors.measure import IS_MULTI_LABEL_ERROR
-from imagenet_errors.output_folder import written_whole
 from imagenet_errors.problems import InputError
 from imagenet_errors.report.fits import TWO_PIECE_SPLIT, LinearFit, fit_line, two_piece
 from imagenet_errors.report.groupings import GROUPINGS, Category, categories

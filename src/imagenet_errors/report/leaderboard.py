@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.problems import InputError
-from imagenet_errors.run_directory import read_run
+from imagenet_errors.runs.directory import read_run
 
 DEFAULT_COLUMNS = ("model", "top1_accuracy", "mla", "mla_minor", "mla_explained", "model_failure")
 FACT_COLUMNS = ("arch_group", "training_data", "pretraining", "n_parameters")

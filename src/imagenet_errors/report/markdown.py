@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from imagenet_errors.panel.outcomes import Bounded
+from imagenet_errors.study.outcomes import Bounded
 
 
 def md_table(header: Sequence[str], rows: Iterable[Sequence[object]], *, text_columns: int = 1) -> str:

@@ -19,7 +19,7 @@ from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.labels import GROUPS
 from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR
 from imagenet_errors.problems import InputError
-from imagenet_errors.report.run_tables import RunTables
+from imagenet_errors.runs.tables import RunTables
 
 SOURCE_NAME = "published_statistics"
 _COUNT_COLUMNS = {

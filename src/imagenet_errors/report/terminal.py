@@ -19,7 +19,7 @@ from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR
 from imagenet_errors.problems import counted
 from imagenet_errors.report.bars import STYLE as _STYLE
 from imagenet_errors.report.bars import bar_legend, severity_bar
-from imagenet_errors.run_directory import ModelResult
+from imagenet_errors.runs.directory import ModelResult
 from imagenet_errors.tables import Intake
 from imagenet_errors.why import Walk
 

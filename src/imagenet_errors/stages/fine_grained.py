@@ -12,8 +12,8 @@ from typing import ClassVar
 import pyarrow as pa
 
 from imagenet_errors.evidence.superclasses import Superclasses
+from imagenet_errors.stages.wording import either, fill, listed, named
 from imagenet_errors.tables import Cases, Finding
-from imagenet_errors.wording import either, fill, listed, named
 
 
 @dataclass(frozen=True, eq=False)

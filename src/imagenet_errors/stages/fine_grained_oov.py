@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from imagenet_errors.evidence.oov import OovEvidence
+from imagenet_errors.stages.wording import either, fill, named
 from imagenet_errors.tables import Cases, Finding
-from imagenet_errors.wording import either, fill, named
 
 
 @dataclass(frozen=True, eq=False)

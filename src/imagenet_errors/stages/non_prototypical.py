@@ -12,8 +12,8 @@ from typing import ClassVar
 import pyarrow as pa
 
 from imagenet_errors.evidence.non_prototypical import NonPrototypicalImages
+from imagenet_errors.stages.wording import either, fill, named
 from imagenet_errors.tables import Cases, Finding
-from imagenet_errors.wording import either, fill, named
 
 
 @dataclass(frozen=True, eq=False)

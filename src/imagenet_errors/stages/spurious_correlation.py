@@ -12,9 +12,9 @@ from typing import ClassVar
 import numpy as np
 import pyarrow as pa
 
-from imagenet_errors.evidence.cooccurrence import CoOccurrence
+from imagenet_errors.evidence.co_occurrence import CoOccurrence
+from imagenet_errors.stages.wording import either, fill, listed, named
 from imagenet_errors.tables import Cases, Finding
-from imagenet_errors.wording import either, fill, listed, named
 
 
 @dataclass(frozen=True, eq=False)

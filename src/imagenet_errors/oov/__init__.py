@@ -1,0 +1,1 @@
+"""How out-of-vocabulary evidence is made; nothing here is needed to evaluate."""

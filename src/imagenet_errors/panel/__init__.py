@@ -1,1 +1,0 @@
-"""The human experts' judgements beside our verdicts; put together in :mod:`imagenet_errors.agreement`."""

@@ -1,0 +1,1 @@
+"""The run directory: written and read in one room."""

@@ -1,0 +1,224 @@
+"""The run directory: its files, their schemas, and how they come to be there whole or not at all.
+
+Every file is written under a temporary name and renamed once the run is complete; ``run.json`` comes last, so a
+directory that has one is whole.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from imagenet_errors.chain import ERROR_TYPES
+from imagenet_errors.files import check_folder, staged_beside
+from imagenet_errors.labels import GROUPS
+from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR, Measures
+from imagenet_errors.problems import InputError
+
+ERROR_TYPE = pa.dictionary(pa.int8(), pa.string())
+
+VERDICTS = pa.schema(
+    [
+        ("file_name", pa.string()),
+        ("target", pa.int16()),
+        ("prediction", pa.int16()),
+        ("confidence", pa.float32()),
+        ("accepted", pa.list_(pa.int16())),
+        ("error_type", ERROR_TYPE),
+        ("explanation", pa.string()),
+    ]
+)
+DISTRIBUTION = pa.schema(
+    [
+        ("model", pa.string()),
+        ("group", pa.string()),
+        ("error_type", pa.string()),
+        ("count", pa.int64()),
+        ("portion_of_top1_errors", pa.float64()),
+        ("portion_of_multi_label_errors", pa.float64()),
+    ]
+)
+SUMMARY = pa.schema(
+    [
+        ("model", pa.string()),
+        ("n_images", pa.int64()),
+        ("n_evaluated", pa.int64()),
+        ("n_excluded", pa.int64()),
+        ("top1_accuracy", pa.float64()),
+        ("mla", pa.float64()),
+        ("mla_minor", pa.float64()),
+        ("mla_explained", pa.float64()),
+        ("n_without_oov_evidence", pa.int64()),
+    ]
+)
+ACCURACY = pa.schema(
+    [
+        ("model", pa.string()),
+        ("group", pa.string()),
+        ("n_evaluated", pa.int64()),
+        ("top1_accuracy", pa.float64()),
+        ("mla", pa.float64()),
+        ("mla_minor", pa.float64()),
+        ("mla_explained", pa.float64()),
+    ]
+)
+FAILURES = pa.schema([("model", pa.string()), ("file", pa.string()), ("reason", pa.string())])
+
+
+@dataclass(frozen=True, eq=False)
+class ModelResult:
+    """One model's figures, ready to be a row of the tables."""
+
+    model: str
+    n_images: int
+    n_without_oov_evidence: int
+    measures: Measures
+
+
+def distribution_table(results: Sequence[ModelResult]) -> pa.Table:
+    """Return counts and portions, a row for each model, group and type; portions null where undefined."""
+    counts = np.concatenate([result.measures.counts.ravel() for result in results])
+    per_model, per_group = len(GROUPS) * len(ERROR_TYPES), len(ERROR_TYPES)
+    portions = [
+        np.concatenate([result.measures.portions(among).ravel() for result in results])
+        for among in (IS_TOP1_ERROR, IS_MULTI_LABEL_ERROR)
+    ]
+    columns = [
+        pa.array(np.repeat([result.model for result in results], per_model).tolist(), type=pa.string()),
+        pa.array(np.repeat(GROUPS, per_group).tolist() * len(results), type=pa.string()),
+        pa.array(list(ERROR_TYPES) * (len(GROUPS) * len(results)), type=pa.string()),
+        pa.array(counts, type=pa.int64()),
+        *(pa.array(portion, from_pandas=True) for portion in portions),
+    ]
+    return pa.table(columns, schema=DISTRIBUTION)
+
+
+def summary_table(results: Sequence[ModelResult]) -> pa.Table:
+    """Return one row a model, over all its evaluated images."""
+    rows = [
+        {
+            "model": result.model,
+            "n_images": result.n_images,
+            "n_excluded": result.n_images - int(result.measures.n_evaluated[0]),
+            "n_without_oov_evidence": result.n_without_oov_evidence,
+            **_accuracies(result.measures, 0),
+        }
+        for result in results
+    ]
+    return pa.Table.from_pylist(rows, schema=SUMMARY)
+
+
+def accuracy_table(results: Sequence[ModelResult]) -> pa.Table:
+    """Return the accuracies of every group, one row for each model and group."""
+    rows = [
+        {"model": result.model, "group": group, **_accuracies(result.measures, place)}
+        for result in results
+        for place, group in enumerate(GROUPS)
+    ]
+    return pa.Table.from_pylist(rows, schema=ACCURACY)
+
+
+def _accuracies(measures: Measures, group: int) -> dict[str, Any]:
+    names = ("top1_accuracy", "mla", "mla_minor", "mla_explained")
+    values = {name: float(getattr(measures, name)[group]) for name in names}
+    known = {name: None if np.isnan(value) else value for name, value in values.items()}
+    return {"n_evaluated": int(measures.n_evaluated[group]), **known}
+
+
+def error_type_column(codes: NDArray[np.int8]) -> pa.DictionaryArray:
+    """Return the error types as a dictionary column; every file has the same dictionary."""
+    return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(ERROR_TYPES, type=pa.string()))
+
+
+class RunWriter:
+    """Collects the files of a run beside their final place; see ``writing_run``."""
+
+    def __init__(self, staged: Path) -> None:
+        self._staged = staged
+        (staged / "verdicts").mkdir()
+
+    def verdicts(self, model: str, columns: Sequence[pa.Array]) -> None:
+        """Write one model's verdicts; ``columns`` as VERDICTS. May be called from several threads."""
+        self.table(f"verdicts/{model}.parquet", pa.table(list(columns), schema=VERDICTS))
+
+    def table(self, name: str, table: pa.Table) -> None:
+        """Write a table whose columns are worth a dictionary only where they repeat."""
+        repeats = [c.name for c in table.schema if c.name not in ("file_name", "explanation", "confidence")]
+        repeats = ["accepted.list.element" if name == "accepted" else name for name in repeats]
+        pq.write_table(table, self._staged / name, compression="zstd", use_dictionary=repeats)
+
+    def json(self, name: str, content: dict[str, Any]) -> None:
+        """Write an object for people and programs to read."""
+        text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+        (self._staged / name).write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def writing_run(out: Path) -> Iterator[RunWriter]:
+    """Give a writer; what it wrote is put into ``out`` when the block ends without an error.
+
+    An earlier run there is replaced; files that are not a run's are left alone.
+
+    Raises
+    ------
+    InputError
+        ``out`` is a file, or cannot be written to.
+    """
+    check_out(out)
+    with staged_beside(out) as staged:
+        yield RunWriter(staged)
+        _put_in_place(staged, out)
+
+
+def check_out(out: Path) -> None:
+    """Refuse a place where no run directory can be.
+
+    Raises
+    ------
+    InputError
+        ``out`` is a file, or a folder with a ``verdicts`` of somebody else's.
+    """
+    check_folder(out)
+    foreign = [p.name for p in (out / "verdicts").glob("*") if p.suffix != ".parquet"]
+    if foreign:
+        raise InputError(
+            out / "verdicts", "holds files of another kind", example=foreign[0], fix="Choose another --out."
+        )
+
+
+def _put_in_place(staged: Path, out: Path) -> None:
+    """Rename every staged file into place; ``run.json`` goes first and comes back last."""
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "verdicts").mkdir(exist_ok=True)
+    (out / "run.json").unlink(missing_ok=True)
+    for old in [*(out / "verdicts").glob("*.parquet"), out / "failures.parquet", out / "report.html"]:
+        old.unlink(missing_ok=True)
+    files = sorted(path.relative_to(staged) for path in staged.rglob("*") if path.is_file())
+    for name in sorted(files, key=lambda name: name.name == "run.json"):
+        (staged / name).replace(out / name)
+
+
+def read_run(run: Path) -> dict[str, Any]:
+    """Return the content of ``run.json``.
+
+    Raises
+    ------
+    InputError
+        The folder is no (whole) run directory.
+    """
+    path = run / "run.json"
+    if not path.is_file():
+        raise InputError(
+            run, "no run.json in it: not a run directory, or the run did not finish", fix="Evaluate again."
+        )
+    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return content

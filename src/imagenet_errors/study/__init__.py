@@ -1,0 +1,1 @@
+"""The method itself examined: agreement with the experts, sensitivity to its choices."""

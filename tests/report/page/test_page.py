@@ -1,0 +1,229 @@
+"""The page is one file, says what the run says, and is safe whatever the names."""
+
+import json
+import re
+import shutil
+import sys
+from html.parser import HTMLParser
+
+import pytest
+
+from imagenet_errors.problems import InputError
+from imagenet_errors.report.page.page import ReportRequest, page_script, write_report
+from report_world import HOSTILE_MODEL, HOSTILE_NAMES
+
+
+class Page(HTMLParser):
+    """Everything that a browser would take for an element, an address or text."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.tags, self.addresses, self.handlers, self.blocks, self.text = [], [], [], {}, []
+        self._inside = None
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.tags.append(tag)
+        self.addresses += [given[name] for name in ("href", "src", "action") if name in given]
+        self.handlers += [name for name in given if name.startswith("on")]
+        self._inside = (tag, given.get("id")) if tag in ("script", "style") else None
+
+    def handle_endtag(self, tag):
+        self._inside = None
+
+    def handle_data(self, data):
+        if self._inside:
+            self.blocks[self._inside] = data
+        else:
+            self.text.append(data)
+
+    def json(self, name):
+        return json.loads(self.blocks["script", name])
+
+    @property
+    def plain(self):
+        return " ".join("".join(self.text).split())
+
+
+@pytest.fixture(scope="module")
+def made_page(made_run, tmp_path_factory):
+    return write_report(ReportRequest(made_run.folder, tmp_path_factory.mktemp("page") / "report.html"))
+
+
+@pytest.fixture(scope="module")
+def page(made_page):
+    return Page(made_page.path)
+
+
+def test_nothing_points_outside_the_page(page):
+    assert page.addresses
+    assert all(re.match(r"#|data:,$", address) for address in page.addresses)
+
+
+def test_only_the_pages_own_script_may_run(page, made_page):
+    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', made_page.path.read_text(encoding="utf-8"))
+    policy = policy.replace("&#39;", "'")
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe-inline" not in policy.split("style-src-attr")[0]
+    assert page.tags.count("script") == 4
+    assert page.handlers == []
+
+
+def test_the_script_never_makes_markup_of_text():
+    assert not re.findall(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|Function\(", page_script())
+
+
+def test_the_headline_says_the_runs_figures(page, made_run):
+    verdicts = made_run.verdicts("good")
+    n_errors, n_severe = (verdicts.error_type != "correct").sum(), (verdicts.error_type == "model_failure").sum()
+    assert f"good makes {n_errors} errors;" in page.plain
+    assert f"{n_severe} ({n_severe / n_errors:.1%}) are severe" in page.plain
+
+
+def test_every_distinct_error_is_in_the_explorer(page, made_page, made_run):
+    verdicts = [made_run.verdicts(model).query("error_type != 'correct'") for model in ("good", "fair", "part")]
+    distinct = {pair for rows in verdicts for pair in zip(rows.file_name, rows.prediction, strict=True)}
+    assert made_page.n_cases == len(distinct)
+    assert set(page.json("explorer-json")["images"]["names"]) == {name for name, _ in distinct}
+
+
+def test_no_folder_of_this_machine_is_told_but_the_runs_own(made_page, made_run):
+    text = made_page.path.read_text(encoding="utf-8")
+    assert "annotations.csv" in text
+    assert str(made_run.annotations) not in text
+
+
+def test_every_model_waits_behind_the_one_in_front(page):
+    assert page.tags.count("template") == 2
+    for model in ("good", "fair", "part"):
+        assert re.search(rf"{model} makes \d+ errors", page.plain)
+
+
+def test_missing_evidence_is_said(page):
+    assert "there was no evidence that fine_grained_oov could judge by" in page.plain
+
+
+def test_stages_that_did_not_run_are_said(demo_page):
+    text = Page(demo_page).plain
+    assert "Read the severe share as an upper bound: fine_grained_oov and non_prototypical did not run" in text
+
+
+def test_what_is_held_back_is_said(made_run, tmp_path):
+    written = write_report(ReportRequest(made_run.folder, tmp_path / "r.html", n_cases=10))
+    assert written.n_cases == 10
+    (note,) = written.notes
+    assert re.match(r"The explorer holds 10 of \d+ distinct errors: the most severe", note)
+    assert note in Page(written.path).plain
+
+
+def test_the_cases_that_are_kept_are_the_most_severe(made_run, tmp_path):
+    write_report(ReportRequest(made_run.folder, tmp_path / "r.html", n_cases=10))
+    kind, severe = Page(tmp_path / "r.html").json("explorer-json")["cases"]["type"]
+    assert (kind, severe) == ("u1", "BwcHBwcHBwcHBw==")  # ten sevens
+
+
+def test_hostile_names_are_text(hostile_run, tmp_path):
+    page = Page(write_report(ReportRequest(hostile_run.folder, tmp_path / "r.html")).path)
+    assert page.tags.count("script") == 4
+    assert not {"b", "img"} & {tag for tag in page.tags if tag == "img"}
+    assert page.handlers == []
+    assert set(page.json("explorer-json")["images"]["names"]) == set(list(HOSTILE_NAMES.values())[:3])
+    assert page.json("explorer-json")["models"] == [HOSTILE_MODEL]
+    assert " ".join(HOSTILE_MODEL.split()) in page.plain
+
+
+def test_published_models_are_shown_when_they_are_at_hand(made_run, shared, tmp_path):
+    request = ReportRequest(made_run.folder, tmp_path / "r.html", published=shared / "published")
+    text = Page(write_report(request).path).plain
+    assert re.search(r"above \d+ of the 962 published models", text)
+    assert "Compare with care: the published models were judged on 18,692 images" in text
+
+
+def test_without_them_it_is_said_how_to_get_them(page):
+    assert "imagenet-errors data fetch published_statistics" in page.plain
+
+
+def test_one_model_alone_has_no_comparison(made_run, tmp_path):
+    page = Page(write_report(ReportRequest(made_run.folder, tmp_path / "r.html", models=("fair",))).path)
+    assert "Compare two models" not in page.plain
+    assert page.json("compare-json")["pairs"] == []
+
+
+def test_the_page_is_the_same_when_written_again(made_run, made_page, tmp_path):
+    again = write_report(ReportRequest(made_run.folder, tmp_path / "again.html"))
+    assert again.path.read_bytes() == made_page.path.read_bytes()
+
+
+def test_a_place_that_cannot_be_written_is_named(made_run, tmp_path):
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    with pytest.raises(InputError, match="cannot be written"):
+        write_report(ReportRequest(made_run.folder, tmp_path / "file" / "r.html"))
+
+
+def test_superclasses_that_are_gone_are_said(made_run, tmp_path):
+    shutil.copytree(made_run.folder, tmp_path / "run")
+    manifest = json.loads((tmp_path / "run/run.json").read_text(encoding="utf-8"))
+    manifest["evidence"]["superclasses"] = str(tmp_path / "gone")
+    (tmp_path / "run/run.json").write_text(json.dumps(manifest), encoding="utf-8")
+    page = Page(write_report(ReportRequest(tmp_path / "run")).path)
+    assert "The superclasses that the run used are no longer at hand." in page.plain
+    assert page.json("explorer-json")["superclasses"] == []
+
+
+def test_the_command_names_the_page(program, demo_run, tmp_path):
+    answer = program("report", demo_run.folder, "--out", tmp_path / "r.html")
+    assert answer.status == 0, answer.err
+    assert f"Report: {tmp_path / 'r.html'} (" in answer.out
+
+
+def test_the_command_puts_the_page_into_the_run_and_tells_machines(program, made_run, tmp_path):
+    shutil.copytree(made_run.folder, tmp_path / "run")
+    said = json.loads(program("report", tmp_path / "run", "--json", "--model", "part").out)
+    assert said["path"] == str(tmp_path / "run" / "report.html")
+    assert said["n_bytes"] == (tmp_path / "run" / "report.html").stat().st_size
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        pytest.param(("RUN", "--model", "best"), "no model 'best' in this run", id="unknown model"),
+        pytest.param(("RUN", "--images", "nowhere"), "nowhere: no such folder", id="no images"),
+        pytest.param(("RUN", "--published-statistics", "nowhere"), "nowhere: no such folder", id="no statistics"),
+        pytest.param(("nowhere",), "not a run directory", id="no run"),
+    ],
+)
+def test_what_cannot_be_shown_is_said(program, made_run, tmp_path, arguments, message):
+    named = [str(made_run.folder) if argument == "RUN" else argument for argument in arguments]
+    answer = program("report", *named, "--out", tmp_path / "r.html")
+    assert answer.status == 2
+    assert message in answer.err
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_a_model_without_errors_has_a_page_too(val_images, tmp_path):
+    from imagenet_errors.evaluate import Request, evaluate
+    from imagenet_errors.inputs import Sources
+
+    right = {f"at_{row}": label for row, label in enumerate(val_images.label)}
+    file = val_images.csv(tmp_path / "perfect.csv", **right)
+    sources = Sources(str(val_images.annotations(tmp_path / "annotations.csv")))
+    evaluate(Request((file,), sources, tmp_path / "run"))
+    page = Page(write_report(ReportRequest(tmp_path / "run")).path)
+    assert "perfect makes no error on these images." in page.plain
+    assert page.json("explorer-json")["images"]["names"] == []
+
+
+@pytest.mark.parametrize(
+    ("package", "arguments"),
+    [
+        pytest.param("jinja2", ("report", "RUN"), id="page"),
+        pytest.param("PIL", ("report", "RUN", "--images", "."), id="pictures"),
+        pytest.param("matplotlib", ("figures", "RUN"), id="figures"),
+    ],
+)
+def test_a_package_that_is_not_installed_is_named_with_its_extra(program, made_run, monkeypatch, package, arguments):
+    monkeypatch.setitem(sys.modules, package, None)
+    answer = program(*[str(made_run.folder) if argument == "RUN" else argument for argument in arguments])
+    assert answer.status == 2
+    assert "which is not installed. Run: pip install 'imagenet-errors[report]'" in answer.err

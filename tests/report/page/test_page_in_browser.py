@@ -1,0 +1,396 @@
+"""The page in a real browser: quiet, filtering right, opening rows, usable by keys, readable in the dark."""
+
+import json
+import time
+
+import pytest
+from PIL import Image
+
+from imagenet_errors.report.page.page import ReportRequest, write_report
+from report_world import HOSTILE_MODEL, HOSTILE_NAMES
+
+pytestmark = pytest.mark.usefixtures("browser")
+
+
+class Visit:
+    """One page in the browser, and what it says there."""
+
+    def __init__(self, driver):
+        self.driver = driver
+
+    def open(self, path, address=""):
+        self.driver.get("about:blank")
+        self.driver.get_log("browser"), self.driver.get_log("performance")
+        self.driver.get(f"{path.as_uri()}{address}")
+        self.until("document.documentElement.dataset.ready")
+        return self
+
+    def js(self, script, *arguments):
+        return self.driver.execute_script(f"return {script}", *arguments)
+
+    def until(self, script, seconds=15):
+        end = time.monotonic() + seconds
+        while not self.js(script):
+            assert time.monotonic() < end, f"never came true: {script}"
+            time.sleep(0.03)
+
+    def choose(self, **values):
+        """Set filters by id (``_`` for ``-``) as a person would, and wait for the answer."""
+        for name, text in values.items():
+            self.driver.execute_script(
+                "const box = document.getElementById(arguments[0]); box.value = arguments[1];"
+                "box.dispatchEvent(new Event('input', { bubbles: true }));",
+                name.replace("_", "-"),
+                str(text),
+            )
+        time.sleep(0.3)
+
+    def press(self, *keys):
+        from selenium.webdriver import ActionChains
+
+        ActionChains(self.driver).send_keys(*keys).perform()
+
+    @property
+    def count(self):
+        return int(self.js("document.getElementById('count').textContent").split()[0].replace(",", ""))
+
+    @property
+    def requests(self):
+        events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
+        sent = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
+        return [params["request"]["url"] for params in sent]
+
+
+@pytest.fixture
+def visit(browser):
+    emulate(browser, width=1440, height=900)
+    return Visit(browser)
+
+
+def emulate(driver, *, width, height, scheme="light"):
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+
+
+@pytest.fixture(scope="module")
+def wrong(demo_run):
+    """The errors of all three models, a row each."""
+    import pandas as pd
+
+    models = [f"efficientnet_lite{size}" for size in range(3)]
+    rows = pd.concat(demo_run.verdicts(model).assign(model=model) for model in models)
+    return rows[rows.error_type != "correct"]
+
+
+def distinct(rows):
+    return len(rows.drop_duplicates(["file_name", "prediction"]))
+
+
+def test_it_loads_without_a_word_on_the_console_or_a_request(visit, demo_page):
+    visit.open(demo_page)
+    assert visit.driver.get_log("browser") == []
+    assert [url for url in visit.requests if not url.startswith(("data:", "about:"))] == [demo_page.as_uri()]
+
+
+def test_all_distinct_errors_are_found_at_first(visit, demo_page, wrong):
+    assert visit.open(demo_page).count == distinct(wrong)
+
+
+def test_type_chips_count_and_filter(visit, demo_page, wrong):
+    visit.open(demo_page)
+    for name, rows in wrong.groupby("error_type", observed=True):
+        chip = f"document.querySelector('[data-type={name}]')"
+        assert visit.js(f"{chip}.querySelector('.tally').textContent") == str(distinct(rows))
+    visit.js("document.querySelector('[data-type=fine_grained]').click()")
+    assert visit.count == distinct(wrong[wrong.error_type == "fine_grained"])
+
+
+def test_filters_agree_with_the_verdicts(visit, demo_page, wrong):
+    visit.open(demo_page)
+    lite2 = wrong[wrong.model == "efficientnet_lite2"]
+    place = visit.js(
+        "[...document.querySelectorAll('#model-is option')].find((o) => o.text === 'efficientnet_lite2').value"
+    )
+    visit.choose(model_is=place)
+    assert visit.count == distinct(lite2)
+    visit.choose(sure_from=60)
+    assert visit.count == (lite2.confidence.round(3) >= 0.6).sum()
+    label = int(lite2[lite2.confidence >= 0.6].target.iloc[0])
+    visit.choose(label_is=label)
+    assert visit.count == ((lite2.confidence.round(3) >= 0.6) & (lite2.target == label)).sum()
+
+
+def test_errors_of_one_model_but_not_of_another(visit, demo_page, wrong):
+    visit.open(demo_page)
+    names = visit.js("[...document.querySelectorAll('#model-is option')].map((o) => o.text)")
+    visit.choose(model_is=names.index("efficientnet_lite0") - 1, model_not=names.index("efficientnet_lite1") - 1)
+    made = {model: set(zip(rows.file_name, rows.prediction, strict=True)) for model, rows in wrong.groupby("model")}
+    assert visit.count == len(made["efficientnet_lite0"] - made["efficientnet_lite1"])
+
+
+def test_groups_and_superclasses_filter(visit, demo_page, wrong):
+    from imagenet_errors.evidence.superclasses import load_superclasses
+    from imagenet_errors.labels import imagenet_1k
+
+    visit.open(demo_page)
+    inside = imagenet_1k().in_group("organism")
+    visit.choose(group_is=0)
+    assert visit.count == distinct(wrong[[bool(inside[list(kept)].any()) for kept in wrong.accepted]])
+    superclasses = load_superclasses()
+    row = next(row for row, members in enumerate(superclasses.members) if wrong.target.isin(members.tolist()).any())
+    visit.choose(group_is="", superclass_is=row)
+    assert visit.count == distinct(wrong[wrong.target.isin(superclasses.members[row].tolist())])
+
+
+def test_search_finds_names_of_images_and_classes(visit, demo_page, wrong):
+    visit.open(demo_page)
+    name = wrong.file_name.iloc[0]
+    visit.choose(q=name.lower())
+    assert visit.count == distinct(wrong[wrong.file_name == name])
+    visit.choose(q="no such thing at all")
+    assert visit.js("document.getElementById('count').textContent") == "No error answers to this."
+
+
+def test_pages_hold_fifty_rows_and_turn(visit, demo_page, wrong):
+    visit.open(demo_page)
+    first = visit.js("document.querySelector('#rows .file').textContent")
+    assert visit.js("document.querySelectorAll('#rows > li').length") == 50
+    visit.js("document.getElementById('next').click()")
+    assert visit.js("document.querySelector('#rows .file').textContent") != first
+    assert visit.js("document.getElementById('page-of').textContent") == f"51–100 of {distinct(wrong)}"
+
+
+def test_sorting_by_name_is_by_name(visit, demo_page):
+    visit.open(demo_page)
+    visit.choose(sort="name")
+    names = visit.js("[...document.querySelectorAll('#rows .file')].map((file) => file.textContent)")
+    assert names == sorted(names)
+
+
+def test_a_row_opens_to_its_decision_path(visit, demo_page, program, demo_run):
+    visit.open(demo_page)
+    name = visit.js("document.querySelector('#rows .file').textContent")
+    visit.js("document.querySelector('#rows summary').click()")
+    visit.until("document.querySelector('#rows .path')")
+    said = visit.js("[...document.querySelectorAll('#rows .path .says')].map((one) => one.textContent)")
+    walks = json.loads(program("why", demo_run.folder, name, "--json").out)
+    assert any({answer["says"] for answer in walk["answers"]} <= set(said) for walk in walks)
+    assert visit.js("document.querySelectorAll('#rows .decides').length") == 1
+
+
+def test_neighbours_and_proposals_are_shown_as_text(visit, made_run, tmp_path):
+    page = write_report(ReportRequest(made_run.folder, tmp_path / "r.html")).path
+    visit.open(page, "#explore/type=fine_grained_oov")
+    visit.js("document.querySelector('#rows summary').click()")
+    visit.until("document.querySelector('#rows .proposals')")
+    said = visit.js("document.querySelector('#rows .detail').textContent")
+    assert "3 of the 10 nearest training images" in said
+    assert "Nearest training images: electric ray (kin), stingray." in said
+    assert "outside the classes" in said
+    assert visit.js("document.querySelector('.proposals bdi').textContent") == "</script><b>dog"
+
+
+def test_keys_alone_are_enough(visit, demo_page):
+    from selenium.webdriver import Keys
+
+    visit.open(demo_page)
+    visit.press("/")
+    assert visit.js("document.activeElement.id") == "q"
+    visit.press("retriever", Keys.TAB)
+    time.sleep(0.3)
+    visit.driver.execute_script("document.activeElement.blur()")
+    visit.press("j", "j", "k", Keys.ENTER)
+    visit.until("document.querySelector('#rows li:first-child details').open")
+    assert visit.js("document.activeElement === document.querySelector('#rows summary')")
+
+
+def test_every_control_has_a_name_for_a_screen_reader(visit, demo_page):
+    visit.open(demo_page)
+    visit.driver.execute_cdp_cmd("Accessibility.enable", {})
+    nodes = visit.driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+    roles = {"button", "link", "textbox", "searchbox", "combobox", "checkbox", "spinbutton", "image", "region", "table"}
+    named = [node for node in nodes if node.get("role", {}).get("value") in roles - {"table"} and not node["ignored"]]
+    assert len(named) > 100
+    assert [node["role"]["value"] for node in named if not node.get("name", {}).get("value")] == []
+
+
+def test_a_links_address_asks_its_question(visit, demo_page, wrong):
+    visit.open(demo_page)
+    visit.driver.execute_script("document.querySelector('.card a').click()")
+    visit.until("document.querySelector('[data-type=model_failure]').ariaPressed === 'true'")
+    assert visit.js("document.getElementById('label-is').value") != ""
+    assert 1 <= visit.count < distinct(wrong)
+
+
+def test_the_question_is_kept_in_the_address(visit, demo_page):
+    visit.open(demo_page)
+    visit.choose(q="dog", sort="name")
+    address, count = visit.js("location.hash"), visit.count
+    assert visit.open(demo_page, address).count == count
+    assert visit.js("document.getElementById('sort').value") == "name"
+
+
+def test_clearing_brings_every_error_back(visit, demo_page, wrong):
+    visit.open(demo_page, "#explore/type=fine_grained&q=dog")
+    visit.js("document.getElementById('reset').click()")
+    visit.until(f"document.getElementById('count').textContent.startsWith('{distinct(wrong)} ')")
+
+
+def test_another_model_comes_to_the_front_and_back(visit, demo_page):
+    visit.open(demo_page)
+    before = visit.js("document.getElementById('claim').textContent")
+    for place in (2, 0):
+        visit.driver.execute_script(
+            "const box = document.getElementById('focus'); box.value = arguments[0];"
+            "box.dispatchEvent(new Event('change'));",
+            str(place),
+        )
+        name = visit.js("document.getElementById('focus').selectedOptions[0].text")
+        assert visit.js("document.getElementById('claim').textContent").startswith(f"{name} makes")
+    assert visit.js("document.getElementById('claim').textContent") == before
+
+
+def test_the_comparison_counts_what_both_and_one_get_wrong(visit, demo_page, wrong):
+    visit.open(demo_page)
+    a, b = visit.js("['compare-a', 'compare-b'].map((id) => document.getElementById(id).selectedOptions[0].text)")
+    of_a, of_b = (set(wrong[wrong.model == model].file_name) for model in (a, b))
+    parts = visit.js("[...document.querySelectorAll('#comparison .bar .part')].map((part) => Number(part.textContent))")
+    assert parts == [len(of_a - of_b), len(of_a & of_b), len(of_b - of_a)]
+    visit.js("document.getElementById('compare-swap').click()")
+    turned = visit.js(
+        "[...document.querySelectorAll('#comparison .bar .part')].map((part) => Number(part.textContent))"
+    )
+    assert turned == parts[::-1]
+
+
+def test_a_columns_heading_sorts_the_models(visit, demo_page):
+    visit.open(demo_page)
+    visit.js("document.querySelectorAll('.sortable th button')[3].click()")
+    errors = visit.js(
+        "[...document.querySelectorAll('.sortable tbody tr')].map((row) => Number(row.children[3].dataset.sort))"
+    )
+    assert errors == sorted(errors, reverse=True)
+    assert visit.js("document.querySelectorAll('.sortable th')[3].ariaSort") == "descending"
+
+
+CONTRASTS = """(() => {
+  const channels = (text) => text.match(/[\\d.]+/g).map(Number);
+  const linear = (part) => (part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4);
+  const luminance = ([r, g, b]) => 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+  const ground = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const colour = channels(getComputedStyle(at).backgroundColor);
+      if (colour.length < 4 || colour[3] === 1) return colour;
+    }
+    return [255, 255, 255];
+  };
+  const poor = [];
+  for (const element of document.querySelectorAll("main *, header *, footer *")) {
+    const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());
+    if (!own || !element.checkVisibility() || element.closest("svg, option, :disabled, [aria-hidden]")) continue;
+    const tones = [luminance(channels(getComputedStyle(element).color)), luminance(ground(element))].sort();
+    const ratio = (Math.max(...tones) + 0.05) / (Math.min(...tones) + 0.05);
+    if (ratio < 4.5) poor.push([element.className, element.textContent.slice(0, 30), ratio.toFixed(2)]);
+  }
+  return poor;
+})()"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_all_text_is_readable(visit, demo_page, scheme):
+    emulate(visit.driver, width=1440, height=900, scheme=scheme)
+    visit.open(demo_page)
+    visit.js("document.querySelector('#rows summary').click()")
+    visit.until("document.querySelector('#rows .path')")
+    lightness = visit.js("getComputedStyle(document.body).backgroundColor")
+    assert (lightness == "rgb(21, 23, 27)") == (scheme == "dark")
+    assert visit.js(CONTRASTS) == []
+
+
+def test_the_theme_can_be_chosen(visit, demo_page):
+    visit.open(demo_page)
+    seen = []
+    for _ in range(3):
+        visit.js("document.getElementById('theme').click()")
+        seen.append(visit.js("getComputedStyle(document.body).backgroundColor"))
+    assert seen == ["rgb(251, 250, 247)", "rgb(21, 23, 27)", "rgb(251, 250, 247)"]
+
+
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (768, 1024), (1440, 900)])
+def test_nothing_sticks_out_to_the_side(visit, demo_page, width, height):
+    emulate(visit.driver, width=width, height=height)
+    visit.open(demo_page)
+    visit.js("document.querySelector('#rows summary').click()")
+    visit.until("document.querySelector('#rows .path')")
+    assert visit.js("document.documentElement.scrollWidth") <= width
+
+
+def test_hostile_names_are_shown_as_text_and_run_nothing(visit, hostile_run, tmp_path):
+    visit.open(write_report(ReportRequest(hostile_run.folder, tmp_path / "r.html")).path)
+    shown = visit.js("[...document.querySelectorAll('#rows .file')].map((file) => file.textContent)")
+    assert sorted(shown) == sorted(list(HOSTILE_NAMES.values())[:3])
+    assert visit.js("document.getElementById('claim').querySelector('bdi').textContent") == HOSTILE_MODEL
+    visit.js("document.querySelectorAll('#rows summary').forEach((row) => row.click())")
+    visit.until("document.querySelectorAll('#rows .path').length === 3")
+    assert visit.js("window.hacked") is None
+    assert visit.driver.get_log("browser") == []
+
+
+def test_very_long_names_do_not_widen_the_page(visit, tmp_path, val_images):
+    from imagenet_errors.evaluate import Request, evaluate
+    from imagenet_errors.inputs import Sources
+
+    annotations = val_images.annotations(tmp_path / "annotations.csv")
+    files = tuple(val_images.csv(tmp_path / f"{letter * 200}.csv") for letter in "xy")
+    evaluate(Request(files, Sources(str(annotations)), tmp_path / "run"))
+    emulate(visit.driver, width=390, height=844)
+    visit.open(write_report(ReportRequest(tmp_path / "run")).path)
+    assert visit.js("document.documentElement.scrollWidth") <= 390
+
+
+def test_pictures_are_inside_or_linked_and_shown(visit, demo_run, tmp_path):
+    names = list(demo_run.verdicts("efficientnet_lite0").query("error_type == 'model_failure'").file_name[:5])
+    (tmp_path / "images").mkdir()
+    for name in names:
+        Image.new("RGB", (60, 40), "teal").save(tmp_path / "images" / name)
+    request = ReportRequest(demo_run.folder, tmp_path / "r.html", images=tmp_path / "images", n_thumbnails=2)
+    visit.open(write_report(request).path)
+    visit.driver.execute_script("document.getElementById('pictured').click()")
+    visit.until("document.querySelectorAll('#rows img').length > 0")
+    visit.driver.execute_script("document.getElementById('rows').scrollIntoView()")
+    visit.until("[...document.querySelectorAll('#rows img')].every((picture) => picture.complete)")
+    sources = visit.js("[...document.querySelectorAll('#rows img')].map((picture) => picture.src.slice(0, 5))")
+    assert set(sources) == {"data:", "file:"}
+    assert visit.js("[...document.querySelectorAll('#rows img')].every((picture) => picture.naturalWidth > 0)")
+
+
+def test_a_picture_that_has_moved_is_said_to_be_missing(visit, demo_run, tmp_path):
+    name = demo_run.verdicts("efficientnet_lite0").query("error_type == 'model_failure'").file_name.iloc[0]
+    (tmp_path / "images").mkdir()
+    Image.new("RGB", (60, 40)).save(tmp_path / "images" / name)
+    request = ReportRequest(demo_run.folder, tmp_path / "r.html", images=tmp_path / "images", n_thumbnails=0)
+    page = write_report(request).path
+    (tmp_path / "images" / name).unlink()
+    visit.open(page, f"#explore/q={name}")
+    visit.until("document.querySelector('#rows .thumb.none')?.textContent === 'not found'")
+
+
+def test_it_prints(visit, demo_page):
+    visit.open(demo_page)
+    printed = visit.driver.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
+    assert len(printed["data"]) > 50_000
+
+
+def test_a_page_without_errors_is_quiet(visit, val_images, tmp_path):
+    from imagenet_errors.evaluate import Request, evaluate
+    from imagenet_errors.inputs import Sources
+
+    right = {f"at_{row}": label for row, label in enumerate(val_images.label)}
+    files = tuple(val_images.csv(tmp_path / f"{name}.csv", **right) for name in ("one", "two"))
+    sources = Sources(str(val_images.annotations(tmp_path / "annotations.csv")))
+    evaluate(Request(files, sources, tmp_path / "run"))
+    visit.open(write_report(ReportRequest(tmp_path / "run")).path)
+    assert visit.driver.get_log("browser") == []
+    assert visit.js("document.getElementById('count').textContent") == "No error answers to this."

@@ -1,0 +1,138 @@
+"""Runs to report on: made-up ones with everything in them, a hostile one, the shipped predictions; a browser."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from imagenet_errors.evaluate import Request, evaluate
+from imagenet_errors.inputs import Sources
+from imagenet_errors.readers.predictions import ReadRules
+from imagenet_errors.report.page.page import ReportRequest, write_report
+from imagenet_errors.shipped import shipped
+
+HOSTILE_NAMES = {
+    "closing tag": "x/</script><script>window.hacked=1</script><img src=y onerror=window.hacked=1>.jpg",
+    "quotes": "x/\"onmouseover='window.hacked=1' `${window.hacked=1}`.jpg",
+    "right to left": "x/\u202egpj.שלום.jpg",
+    "very long": f"x/{'long' * 60}.jpg",
+}
+HOSTILE_MODEL = "<b onclick='window.hacked=1'>\"{{ 7 * 7 }}&amp;\u202e\u2028"
+
+
+@dataclass(frozen=True)
+class MadeRun:
+    """A run directory, and what it was made from."""
+
+    folder: Path
+    annotations: Path
+
+    def verdicts(self, model):
+        return pd.read_parquet(self.folder / "verdicts" / f"{model}.parquet")
+
+
+def predictions_file(path, names, top1, confidence):
+    columns = {"file_name": names, "predicted_class": top1, "predicted_probability": confidence}
+    pd.DataFrame(columns).to_parquet(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def made_run(tmp_path_factory, val_images):
+    """Three models on 300 images, the third on 200 of them, with all evidence."""
+    folder = tmp_path_factory.mktemp("made")
+    random = np.random.default_rng(3)
+    names, label = np.array(val_images.names), val_images.label
+    files = []
+    for model, accuracy in (("good", 0.8), ("fair", 0.7), ("part", 0.6)):
+        n_images = 200 if model == "part" else len(names)
+        wrong = random.random(n_images) > accuracy
+        near = np.clip(label[:n_images] + random.integers(1, 4, n_images), 0, 999)
+        top1 = np.where(wrong, near, label[:n_images])
+        files.append(predictions_file(folder / f"{model}.parquet", names[:n_images], top1, random.random(n_images)))
+    wrong = pd.concat(pd.read_parquet(file).assign(label=label[: len(pd.read_parquet(file))]) for file in files)
+    wrong = wrong[wrong.predicted_class != wrong.label].drop_duplicates(["file_name", "predicted_class"])
+    listed = folder / "odd.txt"
+    listed.write_text("\n".join(sorted(set(wrong.file_name))[::6]) + "\n", encoding="utf-8")
+    sources = Sources(
+        str(val_images.annotations(folder / "annotations.csv")),
+        oov_evidence=oov_evidence(folder / "oov.parquet", wrong),
+        non_prototypical=(listed,),
+    )
+    evaluate(Request(tuple(files), sources, folder / "run", ReadRules(allow_partial=True, check_order=False)))
+    return MadeRun(folder / "run", folder / "annotations.csv")
+
+
+def oov_evidence(path, wrong):
+    """Every second case has evidence; every fourth is out of vocabulary; proposals with a hostile name."""
+    chosen = wrong.iloc[::2]
+    proposals = [[{"synset": "n02084071", "name": "</script><b>dog", "score": 0.75}]] * len(chosen)
+    columns = {
+        "file_name": chosen.file_name.tolist(),
+        "prediction": pa.array(chosen.predicted_class.tolist(), type=pa.int16()),
+        "is_oov": [place % 2 == 0 for place in range(len(chosen))],
+        "neighbour_support": pa.array([3] * len(chosen), type=pa.int16()),
+        "top_proposals": proposals,
+        "neighbour_classes": pa.array([[5, 6]] * len(chosen), type=pa.list_(pa.int16())),
+        "neighbour_is_kin": [[True, False]] * len(chosen),
+    }
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def hostile_run(tmp_path_factory):
+    """One model, four images; every name tries to be markup or script."""
+    folder = tmp_path_factory.mktemp("hostile")
+    names = list(HOSTILE_NAMES.values())
+    annotations = pd.DataFrame({"file_name": names, "labels": [[1], [2], [3], [4]], "label": [1, 2, 3, 4]})
+    annotations.to_parquet(folder / "annotations.parquet")
+    file = predictions_file(folder / f"{HOSTILE_MODEL}.parquet", names, [404, 405, 406, 4], [0.5, 0.6, 0.7, 0.8])
+    sources = Sources(str(folder / "annotations.parquet"))
+    evaluate(Request((file,), sources, folder / "run", ReadRules(check_order=False)))
+    return MadeRun(folder / "run", folder / "annotations.parquet")
+
+
+@pytest.fixture(scope="session")
+def demo_run(tmp_path_factory):
+    """The shipped predictions of three real models."""
+    folder = tmp_path_factory.mktemp("demo") / "run"
+    sources = Sources("real")
+    evaluate(Request((shipped("data", "demo"),), sources, folder, ReadRules(allow_partial=True)))
+    return MadeRun(folder, folder)
+
+
+@pytest.fixture(scope="session")
+def demo_page(demo_run):
+    """The report on the shipped predictions."""
+    return write_report(ReportRequest(demo_run.folder)).path
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory):
+    """Headless Chromium that tells its console and its network; Debian's, never a downloaded one."""
+    programs = [shutil.which(name) for name in ("chromium", "chromedriver")]
+    if None in programs:
+        pytest.skip("no Chromium here (Debian: apt-get install chromium chromium-driver)")
+    from selenium import webdriver
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = programs[0]
+    for switch in SWITCHES:
+        options.add_argument(f"--{switch}")
+    options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('profile')}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options, webdriver.ChromeService(programs[1]))
+    yield driver
+    driver.quit()
+
+
+SWITCHES = (
+    *("headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking"),
+    *("disable-component-update", "disable-sync", "disable-dev-shm-usage", "window-size=1440,900"),
+)

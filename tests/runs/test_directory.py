@@ -1,0 +1,127 @@
+"""A run directory is there whole or not at all, and its tables have one schema whatever they hold."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from imagenet_errors.measure import Measures
+from imagenet_errors.problems import InputError
+from imagenet_errors.runs.directory import (
+    ACCURACY,
+    DISTRIBUTION,
+    SUMMARY,
+    VERDICTS,
+    ModelResult,
+    accuracy_table,
+    distribution_table,
+    error_type_column,
+    read_run,
+    summary_table,
+    writing_run,
+)
+
+NO_IMAGES = np.full(4, np.nan)
+
+
+def result(counts, accuracy=NO_IMAGES):
+    return ModelResult("model", 10, 3, Measures(np.array(counts), accuracy, accuracy, accuracy, accuracy))
+
+
+@pytest.mark.parametrize(
+    ("table", "schema"),
+    [(distribution_table, DISTRIBUTION), (summary_table, SUMMARY), (accuracy_table, ACCURACY)],
+    ids=["distribution", "summary", "accuracy"],
+)
+def test_a_model_without_images_has_the_same_columns(table, schema):
+    empty, usual = result(np.zeros((4, 8), dtype=int)), result(np.ones((4, 8), dtype=int), np.full(4, 0.5))
+    assert table([empty]).schema.equals(schema)
+    assert table([usual, empty]).schema.equals(schema)
+
+
+def test_the_summary_counts_what_was_excluded():
+    (row,) = summary_table([result(np.ones((4, 8), dtype=int), np.full(4, 0.5))]).to_pylist()
+    assert (row["n_images"], row["n_evaluated"], row["n_excluded"]) == (10, 8, 2)
+    assert row["n_without_oov_evidence"] == 3
+
+
+def columns(n_rows):
+    return [
+        pa.array([f"{row}" for row in range(n_rows)], pa.string()),
+        pa.array([0] * n_rows, pa.int16()),
+        pa.array([0] * n_rows, pa.int16()),
+        pa.nulls(n_rows, pa.float32()),
+        pa.array([[0]] * n_rows, pa.list_(pa.int16())),
+        error_type_column(np.zeros(n_rows, dtype=np.int8)),
+        pa.nulls(n_rows, pa.string()),
+    ]
+
+
+@pytest.mark.parametrize("n_rows", [0, 3])
+def test_verdicts_keep_their_schema_on_disk(tmp_path, n_rows):
+    with writing_run(tmp_path / "run") as writer:
+        writer.verdicts("model", columns(n_rows))
+    table = pq.read_table(tmp_path / "run" / "verdicts" / "model.parquet")
+    assert table.schema.equals(VERDICTS)
+    assert len(table) == n_rows
+
+
+def test_what_was_begun_and_failed_leaves_nothing(tmp_path):
+    def begin():
+        with writing_run(tmp_path / "deep" / "run") as writer:
+            writer.verdicts("model", columns(2))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        begin()
+    assert not (tmp_path / "deep" / "run").exists()
+    assert list((tmp_path / "deep").iterdir()) == []
+
+
+def test_run_json_is_put_in_place_last(tmp_path, monkeypatch):
+    """A directory without run.json is not whole, so readers can tell."""
+    from pathlib import Path
+
+    with writing_run(tmp_path / "run") as writer:
+        writer.json("run.json", {})
+    moved = []
+    replace = Path.replace
+    monkeypatch.setattr(Path, "replace", lambda self, target: moved.append(self.name) or replace(self, target))
+    with writing_run(tmp_path / "run") as writer:
+        writer.json("run.json", {"again": True})
+        writer.verdicts("model", columns(1))
+        writer.table("summary.parquet", summary_table([]))
+    assert moved[-1] == "run.json"
+    assert read_run(tmp_path / "run") == {"again": True}
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        pytest.param(lambda out: out.write_text("mine"), "is a file, not a folder", id="a file"),
+        pytest.param(
+            lambda out: (out / "verdicts").mkdir(parents=True) or (out / "verdicts" / "thesis.tex").write_text("mine"),
+            "holds files of another kind",
+            id="somebody else's verdicts",
+        ),
+    ],
+)
+def test_a_place_that_is_not_a_runs_is_refused(tmp_path, make, message):
+    make(tmp_path / "run")
+    with pytest.raises(InputError, match=message), writing_run(tmp_path / "run"):
+        pass
+
+
+def test_reading_a_run_that_is_not_whole_says_so(tmp_path):
+    with pytest.raises(InputError, match=r"no run\.json"):
+        read_run(tmp_path)
+
+
+def test_run_json_is_text_for_people(tmp_path):
+    with writing_run(tmp_path / "run") as writer:
+        writer.json("run.json", {"model": "vít"})
+    text = (tmp_path / "run" / "run.json").read_text(encoding="utf-8")
+    assert '"vít"' in text
+    assert json.loads(text) == {"model": "vít"}

@@ -1,0 +1,86 @@
+"""A run is read back as it was written, models side by side."""
+
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from imagenet_errors.chain import ERROR_TYPES
+from imagenet_errors.problems import InputError
+from imagenet_errors.runs.tables import NOT_EVALUATED, load_run_tables
+
+
+@pytest.fixture(scope="module")
+def run(made_run):
+    return load_run_tables(made_run.folder)
+
+
+def test_the_most_accurate_model_comes_first(made_run, run):
+    summary = pd.read_parquet(made_run.folder / "summary.parquet").sort_values("mla", ascending=False)
+    assert list(run.models) == summary.model.tolist()
+
+
+def test_verdicts_stand_under_their_images_and_gaps_are_marked(made_run, run):
+    names = run.file_names.to_pylist()
+    for place, model in enumerate(run.models):
+        verdicts = made_run.verdicts(model).set_index("file_name").reindex(names)
+        written = verdicts.error_type.astype(object)
+        expected = [NOT_EVALUATED if pd.isna(name) else ERROR_TYPES.index(name) for name in written]
+        assert run.error_type[place].tolist() == expected
+    assert (run.error_type[run.models.index("part")] == NOT_EVALUATED).sum() == 100
+
+
+def test_labels_are_those_of_the_verdicts(made_run, run):
+    verdicts = made_run.verdicts("good")
+    assert run.label.tolist() == verdicts.target.tolist()
+    assert [run.accepted[row].tolist() for row in range(300)] == [list(kept) for kept in verdicts.accepted]
+
+
+def test_each_distinct_error_is_one_case_with_its_makers_and_sentence(made_run, run):
+    names = run.file_names.to_pylist()
+    expected = {}
+    for model in run.models:
+        wrong = made_run.verdicts(model).query("error_type != 'correct'")
+        for row in wrong.itertuples():
+            expected.setdefault((row.file_name, row.prediction), (row.error_type, row.explanation, {}))
+            expected[row.file_name, row.prediction][2][model] = np.float32(row.confidence)
+    cases = run.cases
+    found = {}
+    for place in range(len(cases)):
+        inside = slice(cases.offsets[place], cases.offsets[place + 1])
+        makers = [run.models[model] for model in cases.makers[inside]]
+        key = names[cases.image[place]], cases.prediction[place]
+        told = ERROR_TYPES[cases.error_type[place]], cases.explanation[place].as_py()
+        found[key] = *told, dict(zip(makers, cases.confidence[inside], strict=True))
+    assert found == expected
+
+
+def test_figures_are_those_that_were_measured(made_run, run):
+    written = pd.read_parquet(made_run.folder / "distribution.parquet")
+    place = run.models.index("fair")
+    counts = written[(written.model == "fair") & (written.group == "organism")]["count"].tolist()
+    assert run.figures.counts[place, 1].tolist() == counts
+
+
+def test_models_can_be_chosen_and_keep_their_order(made_run):
+    assert load_run_tables(made_run.folder, models=("part", "good")).models == ("part", "good")
+
+
+def test_a_model_that_is_not_there_is_named(made_run):
+    with pytest.raises(InputError, match="no model 'best' in this run"):
+        load_run_tables(made_run.folder, models=("best",))
+
+
+def test_a_file_that_is_gone_is_named(made_run, tmp_path):
+    shutil.copytree(made_run.folder, tmp_path / "run")
+    (tmp_path / "run" / "verdicts" / "fair.parquet").unlink()
+    with pytest.raises(InputError, match=r"fair\.parquet: cannot be read"):
+        load_run_tables(tmp_path / "run")
+
+
+def test_a_type_of_another_version_is_refused(made_run, tmp_path):
+    shutil.copytree(made_run.folder, tmp_path / "run")
+    made_run.verdicts("fair").assign(error_type="unheard_of").to_parquet(tmp_path / "run/verdicts/fair.parquet")
+    with pytest.raises(InputError, match="error types that this version does not know"):
+        load_run_tables(tmp_path / "run")
