@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from imagenet_errors.image_folder import files_of_rows, image_files, train_images
+from imagenet_errors.image_folder import files_of_rows, image_files, labelled_images
 from imagenet_errors.images import ImageIndex, val_file_names
 from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.problems import InputError
@@ -61,7 +61,7 @@ def test_a_folder_without_them_is_refused(tmp_path, names, message):
     ],
 )
 def test_a_training_image_has_its_class_from_its_wnid(tmp_path, name):
-    found = train_images(touch(tmp_path, name), imagenet_1k())
+    found = labelled_images(touch(tmp_path, name), imagenet_1k())
     assert found.files == (name,)
     assert found.classes.tolist() == [0]
 
@@ -69,7 +69,7 @@ def test_a_training_image_has_its_class_from_its_wnid(tmp_path, name):
 def test_training_images_of_no_class_are_refused(tmp_path):
     touch(tmp_path, "n01440764/a.JPEG", "n00000001/b.JPEG", "cats/c.JPEG")
     with pytest.raises(InputError, match=r"2 images of no known class \(first: cats/c.JPEG\)"):
-        train_images(tmp_path, imagenet_1k())
+        labelled_images(tmp_path, imagenet_1k())
 
 
 def test_images_of_other_sets_are_known_by_folder_and_name(tmp_path):

@@ -21,10 +21,11 @@ Progress = Callable[[str, Iterable[Any], int], Iterator[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Mistakes:
-    """The distinct mistakes of n models; ``unread``: file -> why it could not be used."""
+    """The distinct mistakes of n models; ``n_models_of`` int64: how many made each; ``unread``: file -> why it could not be used."""
 
     cases: Cases
     n_models: int
+    n_models_of: NDArray[np.int64]
     unread: dict[Path, str]
 
 
@@ -38,7 +39,7 @@ def distinct_mistakes(
     InputError
         Not one file can be used.
     """
-    made = np.zeros((len(annotations), len(labels)), dtype=np.bool_)
+    made = np.zeros((len(annotations), len(labels)), dtype=np.int64)
     unread: dict[Path, str] = {}
     for path in progress("Reading predictions", files, len(files)):
         try:
@@ -48,14 +49,14 @@ def distinct_mistakes(
                 raise
             unread[path] = str(error)
             continue
-        made[predictions.rows, predictions.top1] = True
+        made[predictions.rows, predictions.top1] += 1
     if len(unread) == len(files):
         raise InputError("PREDICTIONS", "no file can be used", example=next(iter(unread.values())))
-    made[np.arange(len(annotations)), annotations.label] = False
-    made[~annotations.evaluated] = False
+    made[np.arange(len(annotations)), annotations.label] = 0
+    made[~annotations.evaluated] = 0
     rows, prediction = np.nonzero(made)
     cases = cases_of(annotations, rows.astype(np.int64), prediction.astype(np.int16))
-    return Mistakes(cases, len(files) - len(unread), unread)
+    return Mistakes(cases, len(files) - len(unread), made[rows, prediction], unread)
 
 
 def reaching(cases: Cases, chain: Chain, stage: str) -> NDArray[np.int64]:

@@ -106,7 +106,7 @@ def test_corrupt_and_missing_images_are_listed_and_the_rest_is_done(program, wor
     answer = program(*arguments)
     assert answer.status == 1
     listed = pd.read_csv(tmp_path / "oov.work/failures.csv")
-    assert sorted(listed["what"]) == ["image", "image", "training image"]
+    assert sorted(listed["what"]) == ["image", "image", "image of the pool"]
     assert {*listed["name"]} > {*world[1][:2]}
     assert pq.read_table(tmp_path / "oov.parquet").num_rows == 10
 
@@ -123,7 +123,7 @@ def test_an_image_that_was_mended_is_done_by_the_next_run(program, world, whole,
 
 
 def test_a_finished_run_started_again_does_nothing_and_loads_nothing(program, world, whole, tmp_path, monkeypatch):
-    monkeypatch.setattr("imagenet_errors.oov.encoder.load_encoder", None)
+    monkeypatch.setattr("imagenet_errors.oov.clip.load_encoder", None)
     answer = program(*world[0].arguments(tmp_path / "whole.parquet", *world[0].trained))
     assert answer.status == 0
     assert "0 cases decided now, 12 in" in answer.out
@@ -157,7 +157,7 @@ def test_plan_says_what_there_is_to_do_and_does_nothing(program, world, tmp_path
     answer = program(*world[0].arguments(tmp_path / "oov.parquet", *world[0].trained, "--plan"))
     assert answer.status == 0
     assert "12 reach fine_grained_oov" in answer.out
-    assert "training images to embed: 61 of 61; then 12 images to search" in answer.out
+    assert "images of the pool to embed: 61 of 61; then 12 images to search" in answer.out
     assert not (tmp_path / "oov.parquet").exists()
     assert not (tmp_path / "oov.work").exists()
 
@@ -216,13 +216,12 @@ def test_redo_begins_the_table_anew_and_keeps_embeddings(program, world, whole, 
     )
     told = json.loads(answer.out)
     assert told["n_new"] == told["n_to_do"] == 12
-    assert told["n_images_to_embed"] == told["n_train_images_to_embed"] == 0
+    assert told["n_images_to_embed"] == told["n_pool_images_to_embed"] == 0
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        pytest.param((), "0 of them given", id="no neighbours"),
         pytest.param(("--neighbours", "a.csv", "--train-images", "b"), "2 of them given", id="twice neighbours"),
         pytest.param(("--neighbours", "none.csv"), "none.csv: no such file", id="file that is not there"),
         pytest.param(("--train-images", "TMP", "--engine", "slurm"), "no engine 'slurm'", id="unknown engine"),
@@ -338,14 +337,14 @@ def test_published_embeddings_give_what_the_images_give(program, world, whole, t
 
 
 def test_shards_of_another_run_serve(program, world, whole, tmp_path):
-    (folder,) = (tmp_path / "whole.work").glob("*/train")
+    (folder,) = (tmp_path / "whole.work").glob("*/pool")
     arguments = world[0].arguments(tmp_path / "oov.parquet", "--train-embeddings", folder)
     assert program(*arguments).status == 0
     assert pq.read_table(tmp_path / "oov.parquet").equals(whole)
 
 
 def test_shards_of_another_encoder_are_refused(program, world, whole, tmp_path):
-    (folder,) = (tmp_path / "whole.work").glob("*/train")
+    (folder,) = (tmp_path / "whole.work").glob("*/pool")
     other = ("--train-embeddings", folder, "--clip-weights", "laion2b")
     answer = program(*world[0].arguments(tmp_path / "oov.parquet", *other))
     assert answer.status == 2

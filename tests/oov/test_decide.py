@@ -12,14 +12,14 @@ from imagenet_errors.evidence.oov import OOV_SCHEMA
 from imagenet_errors.evidence.superclasses import load_superclasses
 from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.oov.cosine import normalised
-from imagenet_errors.oov.decide import Judge, OovCases
+from imagenet_errors.oov.decide import OovCases, OovDecider
 from imagenet_errors.oov.proposals import Proposer
 from imagenet_errors.wordnet import load_wordnet
 
 CLASSES = imagenet_1k()
 PROPOSER = Proposer(CLASSES, load_wordnet(), load_superclasses().shares)
 NAMES = np.array([vector(name) for name in PROPOSER.vocabulary.to_pylist()])
-JUDGE = Judge(PROPOSER, NAMES, "hand/made")
+JUDGE = OovDecider(PROPOSER, NAMES, "hand/made")
 N_CASES, N_IMAGES = 400, 60
 
 

@@ -75,15 +75,13 @@ def evidence(
     from imagenet_errors.cli.evaluate import columns_stated
     from imagenet_errors.cli.meter import meter
     from imagenet_errors.inputs import Sources
-    from imagenet_errors.oov.build import build
-    from imagenet_errors.oov.encoder import EncoderSpec
-    from imagenet_errors.oov.neighbour_source import NeighbourSource
+    from imagenet_errors.oov.build import build, done_lines
+    from imagenet_errors.oov.clip import EncoderSpec
     from imagenet_errors.oov.plan import make_plan
-    from imagenet_errors.oov.request import Request
-    from imagenet_errors.oov.view import done_lines
+    from imagenet_errors.oov.request import OovRequest, PoolChoice
     from imagenet_errors.readers.predictions import ReadRules
 
-    request = Request(
+    request = OovRequest(
         predictions=tuple(predictions or ()),
         sources=Sources.given(
             annotations,
@@ -93,7 +91,7 @@ def evidence(
             stage_order=stage_order,
         ),
         images=_needed(images, "--images", "the folder of the evaluated images"),
-        neighbours=NeighbourSource(train_images, train_embeddings, neighbours, samples),
+        pool=PoolChoice(train_images, train_embeddings, neighbours, samples),
         out=_needed(out, "--out", "the table to write"),
         encoder=EncoderSpec(clip_model, clip_weights, device, batch_size, workers),
         work=work,

@@ -1,6 +1,6 @@
 """Is the thing in the image outside the 1000 classes, and kin of the prediction? Decided for all cases at once.
 
-A case is out-of-vocabulary when (a) at least one of the image's 10 nearest training images is of a class that shares
+A case is out-of-vocabulary when (a) at least one of the image's 10 nearest images of the pool is of a class that shares
 a superclass with the prediction, and (b) of all names proposed around the prediction, CLIP's best match is the name
 of a synset that is not one of the 1000. Score: softmax of 100 x cosine over the proposed names.
 
@@ -63,12 +63,12 @@ class OovCases:
 
     @cached_property
     def nearest(self) -> NDArray[np.int16]:
-        """int16 [n, up to 10]: the classes of each case's nearest training images."""
+        """int16 [n, up to 10]: the classes of each case's nearest images of the pool."""
         return self.neighbours[self.image, :N_USED]
 
 
 @dataclass(frozen=True, eq=False)
-class Judge:
+class OovDecider:
     """Decides cases; ``name_vectors`` float32 [V, d]: unit vectors of the proposer's vocabulary.
 
     Rows of names that no case proposes may hold anything.
