@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,13 +13,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from imagenet_errors.chain import build_chain
 from imagenet_errors.evidence.oov import OOV_SCHEMA
-from imagenet_errors.evidence.superclasses import Superclasses, load_superclasses
+from imagenet_errors.evidence.superclasses import Superclasses
 from imagenet_errors.image_folder import files_of_rows
 from imagenet_errors.images import ImageIndex
-from imagenet_errors.inputs import load_annotations, load_evidence
-from imagenet_errors.labels import imagenet_1k
+from imagenet_errors.inputs import Basis, load_basis
+from imagenet_errors.mistakes import Mistakes, Progress, gather, silent
 from imagenet_errors.oov.clip import PROMPT
 from imagenet_errors.oov.neighbour_files import fingerprint
 from imagenet_errors.oov.neighbours import N_KEPT
@@ -28,8 +27,6 @@ from imagenet_errors.oov.proposals import Proposer
 from imagenet_errors.oov.request import OovRequest, OpenedPool, open_pool
 from imagenet_errors.oov.shards import SUFFIX, Identity, KeyedStore
 from imagenet_errors.oov.table import Recipe, held_rows, lacking
-from imagenet_errors.reaching import Mistakes, Progress, distinct_mistakes, reaching
-from imagenet_errors.readers.predictions import prediction_files
 from imagenet_errors.tables import Annotations, Cases
 from imagenet_errors.wordnet import load_wordnet
 
@@ -153,7 +150,7 @@ class OovPlan:
     def lines(self) -> Iterator[str]:
         """Say what there is to do, a line each."""
         n_explained = len(self.mistakes.cases) - self.n_reaching
-        yield f"{self.mistakes.n_models:,} models made {len(self.mistakes.cases):,} distinct mistakes"
+        yield f"{len(self.mistakes.models):,} models made {len(self.mistakes.cases):,} distinct mistakes"
         yield f"{n_explained:,} are explained by earlier stages; {self.n_reaching:,} reach {STAGE}"
         yield f"{self._n_held:,} of them have evidence in {self.request.out}; {len(self.todo):,} are to be done"
         if self.n_rare:
@@ -173,7 +170,7 @@ class OovPlan:
     def as_json(self) -> dict[str, Any]:
         """Return the figures as plain objects."""
         return {
-            "n_models": self.mistakes.n_models,
+            "n_models": len(self.mistakes.models),
             "n_mistakes": len(self.mistakes.cases),
             "n_reaching": self.n_reaching,
             "n_held": self._n_held,
@@ -207,19 +204,32 @@ def _amount(what: str, n_todo: int, n_all: int) -> str:
     return f"{what}: {n_todo:,} of {n_all:,}"
 
 
-def _silent(_what: str, things: Iterable[Any], _count: int) -> Iterator[Any]:
-    return iter(things)
-
-
 @dataclass(frozen=True, eq=False)
-class _Reaching:
-    """The cases that reach the stage: all of them, and how many models made each, int64 [n]."""
+class Reaching:
+    """The n cases that reach the stage, and how many models made each, ``n_models`` int64 [n]."""
 
     cases: Cases
     n_models: NDArray[np.int64]
 
 
-def make_plan(request: OovRequest, *, progress: Progress = _silent) -> OovPlan:
+def reaching_cases(mistakes: Mistakes, basis: Basis) -> Reaching:
+    """Find the cases that no stage before this one explains, and count the models that made them.
+
+    Raises
+    ------
+    InputError
+        The stage is not in the chain.
+    """
+    rows = basis.chain.ask(mistakes.cases).reaching(STAGE)
+    n_models = np.zeros(len(mistakes.cases), dtype=np.int64)
+    for model in mistakes.models:
+        predictions = model.load()
+        wrong = np.flatnonzero(~basis.annotations.is_correct(predictions.rows, predictions.top1))
+        n_models[mistakes.cases.find(predictions.rows[wrong], predictions.top1[wrong])] += 1
+    return Reaching(mistakes.cases.take(rows), n_models[rows])
+
+
+def make_plan(request: OovRequest, *, progress: Progress = silent) -> OovPlan:
     """Find the cases that reach the stage, what is known of them already, and what is missing.
 
     Raises
@@ -228,26 +238,22 @@ def make_plan(request: OovRequest, *, progress: Progress = _silent) -> OovPlan:
         Something given cannot be used; the text says what.
     """
     request.check()
-    labels = imagenet_1k()
-    annotations = load_annotations(request.sources.annotations, labels)
-    evidence = load_evidence(request.sources, annotations, labels)
-    superclasses = load_superclasses(request.sources.superclasses)
-    files = prediction_files(request.predictions)
-    mistakes = distinct_mistakes(files, annotations, labels, rules=request.rules, progress=progress)
-    rows = reaching(mistakes.cases, build_chain(evidence, request.sources.stage_order), STAGE)
+    basis = load_basis(request.inputs)
+    annotations, superclasses = basis.annotations, basis.evidence["superclasses"]
+    with gather(request.predictions, basis, rules=request.rules, progress=progress) as mistakes:
+        reached = reaching_cases(mistakes, basis)
     files_there = files_of_rows(request.images, ImageIndex(annotations.file_names))
-    pool = open_pool(request, annotations, labels, files_there=files_there)
+    pool = open_pool(request, annotations, basis.labels, files_there=files_there)
     recipe = _recipe(request, superclasses, pool.fingerprint)
     held = OOV_SCHEMA.empty_table() if request.redo else held_rows(request.out, recipe)
-    cases = _Reaching(mistakes.cases.take(rows), mistakes.n_models_of[rows])
-    todo = _to_do(cases, annotations, held, files_there=files_there, cover=request.cover)
+    todo = _to_do(reached, annotations, held, files_there=files_there, cover=request.cover)
     return OovPlan(
         request=request,
         annotations=annotations,
         mistakes=mistakes,
-        n_reaching=len(rows),
+        n_reaching=len(reached.cases),
         held=held,
-        proposer=Proposer(labels, load_wordnet(), superclasses.shares),
+        proposer=Proposer(basis.labels, load_wordnet(), superclasses.shares),
         recipe=recipe,
         pool=pool,
         **todo,
@@ -255,7 +261,7 @@ def make_plan(request: OovRequest, *, progress: Progress = _silent) -> OovPlan:
 
 
 def _to_do(
-    reached: _Reaching, annotations: Annotations, held: pa.Table, *, files_there: dict[int, str], cover: float
+    reached: Reaching, annotations: Annotations, held: pa.Table, *, files_there: dict[int, str], cover: float
 ) -> dict[str, Any]:
     """Return the plan's fields that say which cases are to be done, and which cannot be or not now."""
     cases = reached.cases

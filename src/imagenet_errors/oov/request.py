@@ -11,7 +11,7 @@ import numpy as np
 
 from imagenet_errors.image_folder import LabelledImages, labelled_images
 from imagenet_errors.images import ImageIndex
-from imagenet_errors.inputs import Sources
+from imagenet_errors.inputs import Inputs
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.oov.clip import EncoderSpec
 from imagenet_errors.oov.neighbour_files import (
@@ -87,7 +87,7 @@ class OovRequest:
     """
 
     predictions: tuple[Path, ...]
-    sources: Sources
+    inputs: Inputs
     images: Path
     pool: PoolChoice
     out: Path
@@ -106,7 +106,7 @@ class OovRequest:
         InputError
             A path does not exist, there is no such engine, or ``out`` is a folder.
         """
-        self.sources.check_files()
+        self.inputs.check()
         self.pool.check()
         if self.engine not in ENGINES:
             raise InputError("--engine", f"no engine {self.engine!r}", fix=f"There are: {', '.join(ENGINES)}.")
