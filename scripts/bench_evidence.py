@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from imagenet_errors.oov.train_shards import SHARD_ROWS, TrainSet, load_train_set, save_train_shard
 from numpy.typing import NDArray
 
 from imagenet_errors.evidence.superclasses import load_superclasses
@@ -35,7 +36,6 @@ from imagenet_errors.oov.neighbours import N_KEPT, search
 from imagenet_errors.oov.proposals import Proposer
 from imagenet_errors.oov.shards import SUFFIX
 from imagenet_errors.oov.table import write_rows
-from imagenet_errors.oov.train_shards import SHARD_ROWS, TrainSet, load_train_set, save_train_shard
 from imagenet_errors.wordnet import load_wordnet
 
 DIM, ENCODER = 768, "seeded/0"

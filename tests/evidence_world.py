@@ -15,8 +15,8 @@ import numpy as np
 from imagenet_errors.images import val_file_names
 from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.oov import build, clip, pool
-from imagenet_errors.oov.cosine import normalised
 from imagenet_errors.oov.clip import ImageEmbeddings
+from imagenet_errors.oov.cosine import normalised
 from imagenet_errors.readers.annotations import read_real
 
 DIM = 256
@@ -80,10 +80,11 @@ class World:
 
     folder: Path
 
-    def arguments(self, out, *more):
+    def arguments(self, out, *more, others=()):
         return [
             "evidence",
             self.folder / "model.csv",
+            *others,
             "--images",
             self.folder / "val",
             "--annotations",

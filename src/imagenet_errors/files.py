@@ -64,7 +64,9 @@ def locked(out: Path) -> Iterator[None]:
         place.parent.mkdir(parents=True, exist_ok=True)
         lock.acquire()
     except Timeout:
-        raise InputError(out, "another run is at work here", fix="Wait for it to end, or choose another --out.") from None
+        raise InputError(
+            out, "another run is at work here", fix="Wait for it to end, or choose another --out."
+        ) from None
     except OSError as error:
         raise unwritable(out, error) from None
     try:

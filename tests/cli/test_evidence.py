@@ -132,7 +132,7 @@ def test_a_finished_run_started_again_does_nothing_and_loads_nothing(program, wo
 def test_a_second_model_adds_its_own_cases_only(program, world, whole, tmp_path):
     other = tmp_path / "other.csv"
     other.write_text(f"file_name,predicted_class\n{world[1][0]},{RULER}\n{world[1][1]},{TRICYCLE}\n")
-    arguments = world[0].arguments(tmp_path / "whole.parquet", *world[0].trained, other)
+    arguments = world[0].arguments(tmp_path / "whole.parquet", *world[0].trained, others=(other,))
     assert "1 cases decided now, 13 in" in program(*arguments).out.replace("1 case ", "1 cases ")
     kept = pq.read_table(tmp_path / "whole.parquet").to_pylist()
     assert all(row in kept for row in whole.to_pylist())
@@ -225,7 +225,6 @@ def test_redo_begins_the_table_anew_and_keeps_embeddings(program, world, whole, 
         pytest.param(("--neighbours", "a.csv", "--train-images", "b"), "2 of them given", id="twice neighbours"),
         pytest.param(("--neighbours", "none.csv"), "none.csv: no such file", id="file that is not there"),
         pytest.param(("--train-images", "TMP", "--engine", "slurm"), "no engine 'slurm'", id="unknown engine"),
-        pytest.param(("--train-images", "TMP", "--out", "a.csv"), "written as Parquet", id="CSV asked for"),
         pytest.param(
             ("--train-images", "TMP", "--stage-order", "fine_grained"), "fine_grained_oov is not in it", id="no stage"
         ),
@@ -237,6 +236,11 @@ def test_what_cannot_be_done_is_said_and_nothing_is_written(program, world, tmp_
     assert answer.status == 2
     assert message in answer.err
     assert not (tmp_path / "oov.parquet").exists()
+
+
+def test_a_csv_file_is_not_written(program, world, tmp_path):
+    answer = program(*world[0].arguments(tmp_path / "oov.csv", *world[0].trained))
+    assert (answer.status, "written as Parquet" in answer.err) == (2, True)
 
 
 def test_a_full_disk_is_reported_and_loses_nothing(program, world, whole, tmp_path, monkeypatch):

@@ -5,8 +5,8 @@ import pytest
 
 from evidence_world import CLASSES, install, vector
 from imagenet_errors.image_folder import labelled_images
-from imagenet_errors.oov.cosine import normalised
 from imagenet_errors.oov.clip import EncoderSpec
+from imagenet_errors.oov.cosine import normalised
 from imagenet_errors.oov.pool import content_codes, embed_shard, embed_tasks, load_pool, pool_identity, pool_table
 from imagenet_errors.oov.shards import failures_stated, write_shard
 from imagenet_errors.problems import InputError

@@ -43,9 +43,7 @@ class Identity(msgspec.Struct, frozen=True, omit_defaults=True):
         return msgspec.json.encode(self)
 
 
-def write_shard(
-    path: Path, table: pa.Table, identity: Identity, *, failures: Sequence[tuple[str, str]] = ()
-) -> None:
+def write_shard(path: Path, table: pa.Table, identity: Identity, *, failures: Sequence[tuple[str, str]] = ()) -> None:
     """Write a table as one shard; ``failures``: (key, reason) of what it lacks.
 
     Raises
