@@ -1,8 +1,8 @@
 """The plan says of every model whether it is done, to predict or hopeless; what is missing is then predicted."""
 
 import pytest
-from imagenet_errors.predict.engines import LocalEngine
 
+from imagenet_errors.predict.engines import LocalEngine
 from imagenet_errors.predict.names import resolve
 from imagenet_errors.predict.plan import make_plan, predict_missing
 from timm_world import MODELS, make_images, needs_timm, work_on
