@@ -40,7 +40,8 @@ def image_files(folder: Path) -> list[str]:
     """
     if not folder.is_dir():
         raise InputError(folder, "no such folder", fix="Check the path.")
-    images, dangling = [], []
+    images: list[str] = []
+    dangling: list[str] = []
     for place, entries in _folders_below(folder):
         for entry in entries:
             if entry.name.lower().endswith(ENDINGS) and not entry.is_dir():

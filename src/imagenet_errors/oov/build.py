@@ -222,7 +222,7 @@ def _pool_of_evaluated(images: LabelledImages, keys: Sequence[str], store: Keyed
     if not at.size:
         raise InputError(images.folder, "not one image could be embedded", fix="Check the images.")
     vectors, content = store.column("embedding")[rows[at]], store.column("content")[rows[at]]
-    return Pool((pool_table([keys[row] for row in at], images.classes[at], vectors, content),))
+    return Pool((pool_table([keys[row] for row in at.tolist()], images.classes[at], vectors, content),))
 
 
 def _aligned(store: KeyedStore, keys: Sequence[str]) -> NDArray[np.int16]:

@@ -1,4 +1,4 @@
-"""CLIP by open_clip: images and names as unit vectors, in float32 whatever the device. The one torch import of the room.
+"""CLIP by open_clip: images and names as unit vectors, in float32 whatever the device. torch is imported here alone.
 
 Source: Radford et al. 2021 (CLIP); Peychev et al., NeurIPS 2023: ViT-L/14@336px, "A photo of a {name}".
 Differs: arithmetic is float32 (the published program ran in float16 on GPUs); names are embedded once, not a case.

@@ -161,8 +161,8 @@ def open_pool(
     """
     choice = request.pool
     if choice.neighbours is not None:
-        images = ImageIndex(annotations.file_names)
-        known = read_neighbours(choice.neighbours, images, n_classes=len(labels), samples=choice.samples)
+        index = ImageIndex(annotations.file_names)
+        known = read_neighbours(choice.neighbours, index, n_classes=len(labels), samples=choice.samples)
         return OpenedPool(f"known {known.fingerprint}", f"known neighbours: {choice.neighbours.name}", known=known)
     if choice.embeddings is not None:
         return _of_embeddings(choice.embeddings)
