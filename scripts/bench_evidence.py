@@ -25,16 +25,16 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from imagenet_errors.oov.train_shards import SHARD_ROWS, TrainSet, load_train_set, save_train_shard
 from numpy.typing import NDArray
 
 from imagenet_errors.evidence.superclasses import load_superclasses
 from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.oov.cosine import normalised
-from imagenet_errors.oov.decide import Judge, OovCases
+from imagenet_errors.oov.decide import OovCases, OovDecider
 from imagenet_errors.oov.neighbours import N_KEPT, search
+from imagenet_errors.oov.pool import SHARD_ROWS, Pool, load_pool, pool_identity, pool_table
 from imagenet_errors.oov.proposals import Proposer
-from imagenet_errors.oov.shards import SUFFIX
+from imagenet_errors.oov.shards import SUFFIX, write_shard
 from imagenet_errors.oov.table import write_rows
 from imagenet_errors.wordnet import load_wordnet
 
@@ -50,14 +50,14 @@ def make_shards(folder: Path, n_rows: int) -> None:
         vectors = normalised(random.standard_normal((n_here, DIM), dtype=np.float32))
         names = [f"{row}.JPEG" for row in range(start, start + n_here)]
         classes = random.integers(0, 1000, n_here).astype(np.int16)
-        save_train_shard(folder / f"{place:05}{SUFFIX}", names, classes, vectors, encoder=ENCODER)
+        write_shard(folder / f"{place:05}{SUFFIX}", pool_table(names, classes, vectors), pool_identity(ENCODER))
 
 
-def opened(folder: Path, n_queries: int) -> tuple[TrainSet, NDArray[np.float32]]:
+def opened(folder: Path, n_queries: int) -> tuple[Pool, NDArray[np.float32]]:
     """Return the training set, and seeded queries."""
-    train = load_train_set(sorted(folder.glob(f"*{SUFFIX}")), ENCODER, where=folder)
+    pool = load_pool(sorted(folder.glob(f"*{SUFFIX}")), ENCODER, where=folder)
     queries = np.random.default_rng(10**6).standard_normal((n_queries, DIM), dtype=np.float32)
-    return train, normalised(queries)
+    return pool, normalised(queries)
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, Any]:
@@ -69,8 +69,8 @@ def timed(work: Callable[[], Any]) -> tuple[float, Any]:
 
 def search_ours(folder: Path, n_queries: int) -> dict[str, float]:
     """Time our search, shards on disk."""
-    train, queries = opened(folder, n_queries)
-    seconds, found = timed(lambda: search(queries, train))
+    pool, queries = opened(folder, n_queries)
+    seconds, found = timed(lambda: search(queries, pool))
     return {"seconds": seconds, "check": float(found.rows.astype(np.int64).sum())}
 
 
@@ -78,9 +78,9 @@ def search_bare(folder: Path, n_queries: int) -> dict[str, float]:
     """Time faiss alone, everything in memory."""
     import faiss
 
-    train, queries = opened(folder, n_queries)
+    pool, queries = opened(folder, n_queries)
     index = faiss.IndexFlatIP(DIM)
-    for _, block in train.blocks(65_536):
+    for _, block in pool.blocks(65_536):
         index.add(block)
     seconds, (_, rows) = timed(lambda: index.search(queries, N_KEPT))
     return {"seconds": seconds, "check": float(rows.sum())}
@@ -94,7 +94,7 @@ def in_a_process(part: str, folder: Path, n_queries: int) -> dict[str, float]:
     return measured
 
 
-def made_up_cases(proposer: Proposer) -> tuple[Judge, list[OovCases]]:
+def made_up_cases(proposer: Proposer) -> tuple[OovDecider, list[OovCases]]:
     """Return seeded cases of all classes in batches, with seeded vectors of images and of all names."""
     random = np.random.default_rng(1)
     names = normalised(random.standard_normal((len(proposer.vocabulary), DIM)))
@@ -105,14 +105,14 @@ def made_up_cases(proposer: Proposer) -> tuple[Judge, list[OovCases]]:
     files = pa.array([f"ILSVRC2012_val_{number:08}.JPEG" for number in image])
     cases = OovCases(files, prediction, target, image, images, neighbours)
     batches = [cases.take(rows) for rows in np.split(np.argsort(prediction, kind="stable"), N_CASES // BATCH)]
-    return Judge(proposer, names, ENCODER), batches
+    return OovDecider(proposer, names, ENCODER, "seeded"), batches
 
 
-def decide_all(judge: Judge, batches: list[OovCases], out: Path) -> int:
+def decide_all(decider: OovDecider, batches: list[OovCases], out: Path) -> int:
     """Decide all batches and write the table after each, as the command does."""
     rows: list[pa.Table] = []
     for batch in batches:
-        rows = [write_rows(out, pa.concat_tables([*rows, judge.decide(batch)]), {})]
+        rows = [write_rows(out, pa.concat_tables([*rows, decider.decide(batch)]), None)]
     return len(rows[0])
 
 
@@ -135,9 +135,9 @@ def report(folder: Path, n_rows: int, n_queries: int, n_runs: int) -> str:
     same = sides["ours"][0]["check"] == sides["bare"][0]["check"]
     proposer = Proposer(imagenet_1k(), load_wordnet(), load_superclasses().shares)
     proposer.propose([0], [1])
-    judge, batches = made_up_cases(proposer)
-    deciding, _ = timed(lambda: [judge.decide(batch) for batch in batches])
-    writing, _ = timed(lambda: decide_all(judge, batches, folder / "oov.parquet"))
+    decider, batches = made_up_cases(proposer)
+    deciding, _ = timed(lambda: [decider.decide(batch) for batch in batches])
+    writing, _ = timed(lambda: decide_all(decider, batches, folder / "oov.parquet"))
     proposing, n_proposals = timed(lambda: propose_all(proposer))
     each = ", ".join(f"{a['seconds']:.1f} / {b['seconds']:.1f}" for a, b in zip(*sides.values(), strict=True))
     found = "the same rows" if same else "the same rows but where near-ties lie within float32's error"

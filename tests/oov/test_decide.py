@@ -19,7 +19,7 @@ from imagenet_errors.wordnet import load_wordnet
 CLASSES = imagenet_1k()
 PROPOSER = Proposer(CLASSES, load_wordnet(), load_superclasses().shares)
 NAMES = np.array([vector(name) for name in PROPOSER.vocabulary.to_pylist()])
-JUDGE = OovDecider(PROPOSER, NAMES, "hand/made")
+JUDGE = OovDecider(PROPOSER, NAMES, "hand/made", "a pool")
 N_CASES, N_IMAGES = 400, 60
 
 

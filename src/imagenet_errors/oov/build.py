@@ -180,7 +180,8 @@ class _Run:
     def _decide(self, names: KeyedStore, cases: OovCases) -> pa.Table:
         """Decide the cases in batches of neighbouring predictions, and write the table after each."""
         plan, table = self.plan, self.plan.held
-        decider = OovDecider(plan.proposer, _vocabulary_vectors(plan.proposer.vocabulary, names), plan.encoder)
+        vectors = _vocabulary_vectors(plan.proposer.vocabulary, names)
+        decider = OovDecider(plan.proposer, vectors, plan.encoder, plan.pool.words)
 
         def decided() -> Iterator[int]:
             nonlocal table

@@ -71,12 +71,13 @@ class OovCases:
 class OovDecider:
     """Decides cases; ``name_vectors`` float32 [V, d]: unit vectors of the proposer's vocabulary.
 
-    Rows of names that no case proposes may hold anything.
+    Rows of names that no case proposes may hold anything. ``encoder`` and ``pool``: what to call them in the rows.
     """
 
     proposer: Proposer
     name_vectors: NDArray[np.float32]
     encoder: str
+    pool: str
 
     def decide(self, cases: OovCases) -> pa.Table:
         """Return one row a case, in their order, with the columns of ``oov.OOV_SCHEMA``."""
@@ -96,6 +97,7 @@ class OovDecider:
             "best_score": best.score[:, 0],
             "top_proposals": self._top_proposals(best),
             "encoder": pa.repeat(self.encoder, len(cases)),
+            "pool": pa.repeat(self.pool, len(cases)),
             "neighbour_classes": _lists(cases.nearest, cases.nearest >= 0),
             "neighbour_is_kin": _lists(is_kin, cases.nearest >= 0),
         }

@@ -66,13 +66,16 @@ def recipe_of(schema: pa.Schema) -> Recipe | None:
 
 def lacking(held: pa.Table, file_names: pa.StringArray, prediction: NDArray[np.int16]) -> NDArray[np.int64]:
     """Return which of n cases the rows do not hold, ascending."""
-    missing = pc.invert(pc.is_in(_keys(file_names, prediction), value_set=_keys(held["file_name"], held["prediction"])))
+    missing = pc.invert(pc.is_in(_keys(file_names, prediction), value_set=case_keys(held)))
     return np.flatnonzero(missing.to_numpy(zero_copy_only=False))
 
 
-def _keys(file_names: pa.StringArray | pa.ChunkedArray, prediction: Any) -> pa.StringArray:
-    if isinstance(file_names, pa.ChunkedArray):
-        file_names, prediction = file_names.combine_chunks(), prediction.combine_chunks()
+def case_keys(rows: pa.Table) -> pa.StringArray:
+    """Return one text for each row that tells its case from all others."""
+    return _keys(rows["file_name"].combine_chunks(), rows["prediction"].combine_chunks())
+
+
+def _keys(file_names: pa.StringArray, prediction: Any) -> pa.StringArray:
     return pc.binary_join_element_wise(file_names, pc.cast(pa.array(prediction), pa.string()), "\t")
 
 
