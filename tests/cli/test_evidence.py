@@ -183,7 +183,7 @@ def test_evaluate_and_why_use_the_table(program, world, whole, tmp_path):
     assert program(*run).status == 0
     answer = program("why", tmp_path / "run", row["file_name"])
     assert "verdict: fine_grained_oov" in answer.out
-    assert "nearest training images: " in answer.out
+    assert "nearest images of 61 images of train: " in answer.out
     assert f"kin of the prediction among the 10 nearest: {row['neighbour_support']}" in answer.out
     assert f"1. {row['best_name']}" in answer.out
     assert f"of {row['proposal_count']} proposals" in answer.out
@@ -327,6 +327,11 @@ def test_published_neighbours_serve(program, tmp_path):
     assert pq.read_table(tmp_path / "oov.parquet")["is_oov"].to_pylist() == [True, False]
 
 
+def without_pool(path):
+    """Return a table without the column that says in words what its pool is."""
+    return pq.read_table(path).drop(["pool"])
+
+
 def test_published_embeddings_give_what_the_images_give(program, world, whole, tmp_path):
     paths = sorted(path for path in (tmp_path / "train").rglob("*.JPEG") if path.read_text())
     np.savez(
@@ -337,14 +342,14 @@ def test_published_embeddings_give_what_the_images_give(program, world, whole, t
     )
     given = ("--train-embeddings", tmp_path / "train_clip_embeddings.npz")
     assert program(*world[0].arguments(tmp_path / "oov.parquet", *given)).status == 0
-    assert pq.read_table(tmp_path / "oov.parquet").equals(whole)
+    assert without_pool(tmp_path / "oov.parquet").equals(whole.drop(["pool"]))
 
 
 def test_shards_of_another_run_serve(program, world, whole, tmp_path):
     (folder,) = (tmp_path / "whole.work").glob("*/pool")
     arguments = world[0].arguments(tmp_path / "oov.parquet", "--train-embeddings", folder)
     assert program(*arguments).status == 0
-    assert pq.read_table(tmp_path / "oov.parquet").equals(whole)
+    assert without_pool(tmp_path / "oov.parquet").equals(whole.drop(["pool"]))
 
 
 def test_shards_of_another_encoder_are_refused(program, world, whole, tmp_path):
@@ -375,3 +380,60 @@ def test_a_library_that_is_missing_is_named_with_its_extra(program, tmp_path, mo
     answer = program(*world.arguments(tmp_path / "oov.parquet", *world.table(**{name: [1]})))
     assert answer.status == 2
     assert "imagenet-errors[clip]" in answer.err
+
+
+def test_without_a_pool_the_evaluated_images_are_it_and_none_is_its_own_neighbour(program, tmp_path):
+    """Two images of equal content are labelled spoon: neither is the neighbour of the other."""
+    pytest.importorskip("faiss", reason="faiss searches the pool")
+    world, names = make(tmp_path, [(BONESHAKER, UNICYCLE), (BONESHAKER, UNICYCLE), ("cart 1", TENCH)])
+    rows = [f"{name},{label}" for name, label in zip(names, (SPOON, SPOON, TENCH), strict=True)]
+    (tmp_path / "annotations.csv").write_text(
+        "\n".join(["file_name,labels,label", *(f"{row},{row.split(',')[1]}" for row in rows)])
+    )
+    answer = program(*world.arguments(tmp_path / "oov.parquet"))
+    assert answer.status == 0, answer.err
+    assert "pool: the 3 evaluated images themselves, each left out for itself" in answer.out
+    for row in pq.read_table(tmp_path / "oov.parquet").to_pylist():
+        assert row["neighbour_classes"] == [TENCH], "the other spoon is a duplicate, by its content"
+        assert row["pool"] == "the 3 evaluated images themselves, each left out for itself"
+
+
+def test_a_folder_of_any_labelled_images_is_a_pool(program, world, whole, tmp_path):
+    arguments = world[0].arguments(tmp_path / "oov.parquet", "--pool", tmp_path / "train")
+    assert program(*arguments).status == 1
+    assert pq.read_table(tmp_path / "oov.parquet").equals(whole)
+    sampled = world[0].arguments(tmp_path / "few.parquet", "--pool", tmp_path / "train", "--pool-per-class", 2)
+    answer = program(*sampled)
+    assert "images of train, 2 of each class at most" in answer.out
+
+
+def test_the_commonest_cases_can_be_done_first(program, world, tmp_path):
+    other = tmp_path / "other.csv"
+    other.write_text(f"file_name,predicted_class\n{world[1][0]},{UNICYCLE}\n{world[1][1]},{TRICYCLE}\n")
+    arguments = world[0].arguments(tmp_path / "oov.parquet", *world[0].trained, "--cover", 0.1, others=(other,))
+    answer = program(*arguments, "--plan")
+    assert "are left for later: the others are 10% of what the models did" in answer.out
+
+
+def test_tables_are_joined_and_planned_from_the_command_line(program, world, whole, tmp_path):
+    half = whole.slice(0, 5)
+    pq.write_table(half, tmp_path / "half.parquet")
+    answer = program(
+        "evidence", "merge", tmp_path / "half.parquet", tmp_path / "whole.parquet", "--out", tmp_path / "m.parquet"
+    )
+    assert answer.status == 0, answer.err
+    assert "12 cases in" in answer.out
+    assert "5 of them in several tables" in answer.out
+    reading = ("--annotations", tmp_path / "annotations.csv", "--no-check-order")
+    given = (
+        tmp_path / "model.csv",
+        *reading,
+        "--oov-evidence",
+        tmp_path / "half.parquet",
+        "--out",
+        tmp_path / "todo.csv",
+    )
+    answer = program("evidence", "plan", *given)
+    assert answer.status == 0, answer.err
+    assert "12 cases, 5 of them covered" in answer.out
+    assert len(pd.read_csv(tmp_path / "todo.csv")) == 7

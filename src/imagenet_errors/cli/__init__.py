@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import threading
 from collections.abc import Sequence
 from importlib import import_module
 
@@ -28,7 +31,7 @@ COMMANDS = {
 }
 """Every command, in the order of the help, with an example that stands under its own."""
 
-BAD_INPUT, INTERRUPTED = 2, 130
+BAD_INPUT, INTERRUPTED, TERMINATED = 2, 130, 143
 
 
 def usage_text(error: CycloptsError) -> str:
@@ -58,14 +61,33 @@ def program(arguments: Sequence[str]) -> App:
     return app
 
 
+class Terminated(KeyboardInterrupt):
+    """The program was asked to end, by SIGTERM: it cleans up as after Ctrl-C."""
+
+
+def _end_on_sigterm() -> None:
+    """Let SIGTERM (of Slurm, docker, timeout) interrupt the program; processes forked from it just end."""
+    program_id = os.getpid()
+
+    def end(signum: int, _frame: object) -> None:
+        if os.getpid() == program_id:
+            raise Terminated
+        signal.signal(signum, signal.SIG_DFL)
+        os.kill(os.getpid(), signum)
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, end)
+
+
 def main() -> None:
     """Run the program; what the user gave wrongly ends with status 2 and one message, no traceback."""
+    _end_on_sigterm()
     try:
         status = program(sys.argv[1:])(sys.argv[1:])
     except InputError as error:
         print(f"Error: {error}", file=sys.stderr)
         sys.exit(BAD_INPUT)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         print("Interrupted: nothing was left half-written.", file=sys.stderr)
-        sys.exit(INTERRUPTED)
+        sys.exit(TERMINATED if isinstance(interrupt, Terminated) else INTERRUPTED)
     sys.exit(status or 0)

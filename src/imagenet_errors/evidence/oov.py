@@ -41,7 +41,7 @@ OOV_SCHEMA = pa.schema(
     ]
 )
 """The first three columns are needed; the others say why, where they are known. The last three: the classes of the 10
-nearest images of the pool, nearest first; which of them share a superclass with the prediction; and what the pool is."""
+nearest images of the pool, nearest first; which of them share a superclass with the prediction; what the pool is."""
 
 _N_CLASSES = 1000
 _NEEDED = ("file_name", "prediction", "is_oov")

@@ -103,7 +103,9 @@ def _conflicts(rows: pa.Table, case: NDArray[np.integer], table: NDArray[np.str_
     n_yes = np.bincount(case[is_oov], minlength=n_cases)
     torn = (n_yes > 0) & (n_yes < np.bincount(case, minlength=n_cases))
     found = rows.append_column("table", pa.array(table.tolist(), type=pa.string())).filter(pa.array(torn[case]))
-    return found.select(CONFLICT.names).cast(CONFLICT).sort_by([("file_name", "ascending"), ("prediction", "ascending")])
+    return (
+        found.select(CONFLICT.names).cast(CONFLICT).sort_by([("file_name", "ascending"), ("prediction", "ascending")])
+    )
 
 
 def _schema_of(path: Path) -> pa.Schema:
