@@ -59,7 +59,7 @@ def install(patch=setattr):
     patch(build, "_CHUNK_IMAGES", 4)
     patch(build, "_CHUNK_NAMES", 256)
     patch(build, "_CHUNK_QUERIES", 4)
-    patch(build, "_WRITE_ROWS", 5)
+    patch(build, "_DECIDED_ROWS", 5)
 
 
 def die_at(nth):

@@ -33,7 +33,9 @@ Meter = Callable[[str, Iterable[int], int], Iterator[int]]
 """Shows how far a loop is: (what is done, amounts as they are done, the whole amount)."""
 
 _CHUNK_IMAGES, _CHUNK_NAMES, _CHUNK_QUERIES = 256, 1024, 2048
-_WRITE_ROWS = 20_000
+_DECIDED_ROWS = 20_000
+_WRITTEN_SHARE = 0.25
+"""The table is written once it has grown by so much: what a kill can lose are seconds, and writing stays cheap."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,17 +180,21 @@ class _Run:
         return load_pool(plan.pool_paths(), plan.encoder, where=plan.pool_folder)
 
     def _decide(self, names: KeyedStore, cases: OovCases) -> pa.Table:
-        """Decide the cases in batches of neighbouring predictions, and write the table after each."""
+        """Decide the cases in batches of neighbouring predictions, and write the table as it grows."""
         plan, table = self.plan, self.plan.held
         vectors = _vocabulary_vectors(plan.proposer.vocabulary, names)
         decider = OovDecider(plan.proposer, vectors, plan.encoder, plan.pool.words)
 
         def decided() -> Iterator[int]:
             nonlocal table
-            for start in range(0, len(cases), _WRITE_ROWS):
-                batch = cases.take(np.arange(start, min(start + _WRITE_ROWS, len(cases))))
-                table = write_rows(plan.request.out, pa.concat_tables([table, decider.decide(batch)]), plan.recipe)
-                yield len(batch)
+            fresh: list[pa.Table] = []
+            for start in range(0, len(cases), _DECIDED_ROWS):
+                end = min(start + _DECIDED_ROWS, len(cases))
+                fresh.append(decider.decide(cases.take(np.arange(start, end))))
+                if end == len(cases) or sum(map(len, fresh)) >= _WRITTEN_SHARE * len(table):
+                    table = write_rows(plan.request.out, pa.concat_tables([table, *fresh]), plan.recipe)
+                    fresh = []
+                yield end - start
 
         _through(self.meter("Deciding cases", decided(), len(cases)))
         return table

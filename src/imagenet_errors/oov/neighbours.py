@@ -10,6 +10,8 @@ Source: Peychev et al., NeurIPS 2023 (fine-grained OOV errors): 10 nearest train
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +30,7 @@ _MARGIN = 50
 _BLOCK_ROWS = 131_072
 _QUERIES_AT_ONCE = 128
 _FLOAT32_STEP = 2.0**-24
+Halves = NDArray[np.float16]
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,19 +122,31 @@ def _candidates(queries: NDArray[np.float32], pool: Pool, n: int) -> tuple[NDArr
     queries = np.ascontiguousarray(queries, dtype=np.float32)
     best_rows = np.empty((len(queries), 0), dtype=np.int64)
     best = np.empty((len(queries), 0), dtype=np.float32)
-    half = faiss.ScalarQuantizer(pool.dim, faiss.ScalarQuantizer.QT_fp16)
-
-    def widen(rows: NDArray[np.float16], into: NDArray[np.float32]) -> None:
-        codes = np.ascontiguousarray(rows).view(np.uint8)
-        half.decode_c(faiss.swig_ptr(codes), faiss.swig_ptr(into), len(rows))  # numpy's own takes one core
-
-    for start, block in pool.blocks(_BLOCK_ROWS, widen=widen):
-        near, rows = faiss.knn(queries, block, min(n, len(block)), metric=faiss.METRIC_INNER_PRODUCT)
-        best, best_rows = np.hstack([best, near]), np.hstack([best_rows, rows + start])
-        if best.shape[1] > n:
-            kept = np.argpartition(-best, n - 1, axis=1)[:, :n]
-            best, best_rows = np.take_along_axis(best, kept, axis=1), np.take_along_axis(best_rows, kept, axis=1)
+    with ThreadPoolExecutor(faiss.omp_get_max_threads()) as threads:
+        for start, block in pool.blocks(_BLOCK_ROWS, widen=_widener(faiss, pool.dim, threads)):
+            near, rows = faiss.knn(queries, block, min(n, len(block)), metric=faiss.METRIC_INNER_PRODUCT)
+            best, best_rows = np.hstack([best, near]), np.hstack([best_rows, rows + start])
+            if best.shape[1] > n:
+                kept = np.argpartition(-best, n - 1, axis=1)[:, :n]
+                best, best_rows = np.take_along_axis(best, kept, axis=1), np.take_along_axis(best_rows, kept, axis=1)
     return best_rows, best
+
+
+def _widener(faiss: Any, dim: int, threads: ThreadPoolExecutor) -> Callable[[Halves, NDArray[np.float32]], object]:
+    """Return what writes float16 rows into float32 ones, on all cores: faiss's own and numpy's take one."""
+    half = faiss.ScalarQuantizer(dim, faiss.ScalarQuantizer.QT_fp16)
+
+    def widen_part(rows: Halves, into: NDArray[np.float32]) -> None:
+        codes = np.ascontiguousarray(rows).view(np.uint8)
+        half.decode_c(faiss.swig_ptr(codes), faiss.swig_ptr(into), len(rows))
+
+    def widen(rows: Halves, into: NDArray[np.float32]) -> None:
+        step = max(1, -(-len(rows) // faiss.omp_get_max_threads()))
+        parts = [slice(at, at + step) for at in range(0, len(rows), step)]
+        for _ in threads.map(widen_part, [rows[part] for part in parts], [into[part] for part in parts]):
+            pass
+
+    return widen
 
 
 def _similarities(queries: Float64, rows: NDArray[np.int64], pool: Pool) -> Float64:
