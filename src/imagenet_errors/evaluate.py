@@ -108,6 +108,7 @@ class Judged:
                 error_type,
                 self.basis.annotations.label[predictions.rows],
                 self.membership[:, predictions.rows],
+                groups=self.basis.labels.group_names,
                 lacking=lacking,
             ),
         )
