@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -83,11 +83,11 @@ def load_annotations(name: str, labels: LabelSpace) -> Annotations:
     """Return the annotations ``real``, ``multilabel`` (fetched and checked once) or those of a file."""
     if name == "real":
         return read_real(labels)
-    if name == "multilabel":
-        from imagenet_errors.downloads import fetched_multilabels
+    from imagenet_errors.downloads import resolve
 
-        return fetched_multilabels(labels)
-    return read_annotations(Path(name), labels)
+    (path,) = resolve(name, "--annotations")
+    annotations = read_annotations(path, labels)
+    return replace(annotations, name=name) if name in SHIPPED_OR_FETCHED else annotations
 
 
 def load_evidence(sources: Sources, annotations: Annotations, labels: LabelSpace) -> Evidence:
