@@ -106,7 +106,7 @@ def test_what_was_fetched_is_found_by_itself(tmp_path, monkeypatch):
     monkeypatch.setenv("IMAGENET_ERRORS_OFFLINE", "1")
     monkeypatch.delenv("IMAGENET_ERRORS_MIRROR", raising=False)
     assert published_folder(None) is None
-    with pytest.raises(InputError, match="published: .* is not in the cache, and nothing is downloaded"):
+    with pytest.raises(InputError, match=r"published: .* is not in the cache, and nothing is downloaded"):
         published_points(None)
     write_tables(tmp_path)
     monkeypatch.setattr("imagenet_errors.downloads.at_hand", lambda name: (tmp_path,) if name == "published" else ())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import tomllib
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -90,7 +91,11 @@ class _Registry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def registry() -> _Registry:
     """Read ``data/sources.toml``."""
-    text = shipped("data", "sources.toml").read_text(encoding="utf-8")
+    return _parsed(shipped("data", "sources.toml").read_text(encoding="utf-8"))
+
+
+@lru_cache(maxsize=1)
+def _parsed(text: str) -> _Registry:
     return msgspec.convert(tomllib.loads(text), type=_Registry)
 
 
