@@ -17,7 +17,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from imagenet_errors.chain import Chain
-from imagenet_errors.downloads import facts_of
 from imagenet_errors.inputs import Basis, Inputs, load_basis
 from imagenet_errors.measure import group_membership, measure
 from imagenet_errors.mistakes import Failure, Mistakes, ModelPredictions, Progress, gather, silent
@@ -258,7 +257,7 @@ def _manifest(evaluation: Evaluation, command: Sequence[str]) -> Manifest:
         evidence=evidence_places(basis.inputs),
         evidence_notes={name: list(notes) for name, notes in basis.evidence.notes.items()},
         inputs=[file_facts(path) for path in (*used, *basis.inputs.files) if path.is_file()],
-        judged_by=list(facts_of(*basis.inputs.published_files, *basis.inputs.files)),
+        judged_by=list(basis.judged_by),
         models={model: intake_facts(intake) for model, intake in evaluation.intakes.items()},
         failures=[FailureFacts(each.model, str(each.path), each.reason) for each in evaluation.failures],
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from imagenet_errors.chain import DEFAULT_ORDER, Chain, build_chain
+from imagenet_errors.downloads import FileFacts, at_hand, facts_of, names_for, resolve
 from imagenet_errors.evidence.sources import OPTIONS, Evidence, load_evidence
 from imagenet_errors.labels import LabelSpace, imagenet_1k
 from imagenet_errors.problems import InputError
@@ -18,8 +19,6 @@ from imagenet_errors.tables import REJECTED_LABELS, Annotations
 
 def is_named(annotations: str) -> bool:
     """Tell whether annotations are called by a name (``real``, or one that ``data fetch`` knows), not by a path."""
-    from imagenet_errors.downloads import names_for
-
     return annotations == "real" or annotations in names_for("--annotations")
 
 
@@ -28,7 +27,8 @@ class Inputs:
     """Where the annotations and the evidence come from, and how they are used.
 
     ``annotations`` is ``real``, another name that ``data fetch`` knows, or a path; ``evidence``: option of a source ->
-    the user's files, the shipped or computed evidence where it has none; ``rejected_labels``: one of ``tables.REJECTED_LABELS``.
+    the user's files, the shipped or computed evidence where it has none; ``rejected_labels``: one of
+    ``tables.REJECTED_LABELS``.
     """
 
     annotations: str = "real"
@@ -71,8 +71,6 @@ class Inputs:
     @property
     def published_files(self) -> tuple[Path, ...]:
         """The files that stand for the annotations' name, once they were fetched."""
-        from imagenet_errors.downloads import at_hand
-
         return at_hand(self.annotations) if self.annotations != "real" and is_named(self.annotations) else ()
 
     def check(self) -> None:
@@ -103,6 +101,8 @@ class Basis:
     annotations: Annotations
     evidence: Evidence
     chain: Chain
+    judged_by: tuple[FileFacts, ...] = ()
+    """The files of labels and evidence as they were loaded; published ones with address, commit and licence."""
 
     @property
     def class_names(self) -> pa.StringArray:
@@ -127,7 +127,8 @@ def load_basis(inputs: Inputs) -> Basis:
     labels = imagenet_1k()
     annotations = load_annotations(inputs, labels)
     evidence = load_evidence(inputs.evidence, annotations, labels)
-    return Basis(inputs, labels, annotations, evidence, build_chain(evidence, inputs.stage_order))
+    files = facts_of(*inputs.published_files, *inputs.files)
+    return Basis(inputs, labels, annotations, evidence, build_chain(evidence, inputs.stage_order), files)
 
 
 def load_annotations(inputs: Inputs, labels: LabelSpace) -> Annotations:
@@ -144,8 +145,6 @@ def load_annotations(inputs: Inputs, labels: LabelSpace) -> Annotations:
 def _annotations(name: str, labels: LabelSpace) -> Annotations:
     if name == "real":
         return read_real(labels)
-    from imagenet_errors.downloads import resolve
-
     (path,) = resolve(name, "--annotations")
     annotations = read_annotations(path, labels)
     return replace(annotations, name=name) if is_named(name) else annotations
@@ -153,8 +152,6 @@ def _annotations(name: str, labels: LabelSpace) -> Annotations:
 
 def _found(flag: str, given: str | Path | tuple[str | Path, ...] | None) -> tuple[Path, ...]:
     """Return the files that an option's texts stand for; paths stay as they are."""
-    from imagenet_errors.downloads import resolve
-
     several = given if isinstance(given, tuple) else () if given is None else (given,)
     paths = [(one,) if isinstance(one, Path) else resolve(one, flag) for one in several]
     return tuple(path for found in paths for path in found)

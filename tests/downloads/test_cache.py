@@ -216,6 +216,11 @@ class TestMirror:
         fetch("stats", network=world.network)
         assert world.server.n_requests == {}
 
+    def test_a_mirror_that_is_not_there_is_told(self, world, monkeypatch, tmp_path):
+        monkeypatch.setenv(MIRROR_VARIABLE, str(tmp_path / "none"))
+        with pytest.raises(InputError, match=rf"{MIRROR_VARIABLE}: .*none is no folder"):
+            fetch("labels", network=world.network)
+
     def test_one_cache_is_anothers_mirror(self, world, monkeypatch, tmp_path):
         list(fetch_all(network=world.network))
         monkeypatch.setenv(MIRROR_VARIABLE, str(world.cache))

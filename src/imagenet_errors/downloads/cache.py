@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from imagenet_errors.downloads.registry import (
     PublishedFile,
@@ -276,10 +277,12 @@ def sized(n_bytes: int) -> str:
 
 def _origins(file: PublishedFile, network: Network) -> tuple[str | Path, ...]:
     """Return where to look: the mirror, a folder or an address, and then, unless offline, the public addresses."""
-    mirror = os.environ.get(MIRROR_VARIABLE, "").removeprefix("file://")
+    mirror = os.environ.get(MIRROR_VARIABLE, "")
     is_address = mirror.startswith(("http://", "https://"))
-    copy = _copy_of(file, Path(mirror)) if mirror and not is_address else None
-    places: tuple[str | Path, ...] = () if copy is None else (copy,)
+    places: tuple[str | Path, ...] = ()
+    if mirror and not is_address:
+        copy = _copy_of(file, _mirror_folder(mirror))
+        places = () if copy is None else (copy,)
     if network.is_offline:
         return places
     if is_address:
@@ -287,6 +290,13 @@ def _origins(file: PublishedFile, network: Network) -> tuple[str | Path, ...]:
         paths = (file.place, f"{parent}/{file.file_name}", file.file_name)
         places = tuple(f"{mirror.rstrip('/')}/{path}" for path in dict.fromkeys(paths))
     return (*places, *file.addresses)
+
+
+def _mirror_folder(mirror: str) -> Path:
+    folder = Path(unquote(mirror.removeprefix("file://")) if mirror.startswith("file://") else mirror)
+    if not folder.is_dir():
+        raise InputError(MIRROR_VARIABLE, f"{mirror} is no folder", fix="Name a folder, or an http(s) address.")
+    return folder
 
 
 @contextmanager
