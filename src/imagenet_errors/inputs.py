@@ -82,6 +82,8 @@ class Inputs:
             A named file does not exist or is a folder, or a choice is none of those there are.
         """
         folders = {path for option, paths in self.evidence.items() if OPTIONS[option].takes_folder for path in paths}
+        if not is_named(self.annotations):
+            resolve(self.annotations, "--annotations")
         for path in self.files:
             if not path.exists():
                 raise InputError(path, "no such file", fix="Check the path.")
