@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from imagenet_errors.chain import DEFAULT_ORDER, Chain, build_chain
-from imagenet_errors.downloads import FileFacts, at_hand, facts_of, names_for, resolve
+from imagenet_errors.downloads import FileFacts, at_hand, facts_of, names_for, resolve, resolve_all
 from imagenet_errors.evidence.sources import OPTIONS, Evidence, load_evidence
 from imagenet_errors.labels import LabelSpace, imagenet_1k
 from imagenet_errors.problems import InputError
@@ -49,7 +49,7 @@ class Inputs:
         unknown = [option for option in files if option not in OPTIONS]
         if unknown:
             raise InputError(unknown[0], "is no source of evidence", fix=f"There are: {', '.join(OPTIONS)}.")
-        given = {option: _found(OPTIONS[option].flag, value) for option, value in files.items()}
+        given = {option: resolve_all(value, OPTIONS[option].flag) for option, value in files.items()}
         evidence = {option: paths for option, paths in {**self.evidence, **given}.items() if paths}
         return replace(self, evidence=evidence)
 
@@ -150,10 +150,3 @@ def _annotations(name: str, labels: LabelSpace) -> Annotations:
     (path,) = resolve(name, "--annotations")
     annotations = read_annotations(path, labels)
     return replace(annotations, name=name) if is_named(name) else annotations
-
-
-def _found(flag: str, given: str | Path | tuple[str | Path, ...] | None) -> tuple[Path, ...]:
-    """Return the files that an option's texts stand for; paths stay as they are."""
-    several = given if isinstance(given, tuple) else () if given is None else (given,)
-    paths = [(one,) if isinstance(one, Path) else resolve(one, flag) for one in several]
-    return tuple(path for found in paths for path in found)

@@ -1,6 +1,7 @@
 """No more bytes than expected are taken, none but the right ones kept, and a cut transfer is tried again."""
 
 import hashlib
+import os
 import re
 
 import pytest
@@ -94,29 +95,41 @@ def test_an_interrupt_leaves_nothing(server, tmp_path):
     assert nothing_is_left(tmp_path)
 
 
-def test_a_full_disk_is_no_fault_of_the_server(server, tmp_path, monkeypatch):
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    server.files["x"] = CONTENT
-    monkeypatch.setattr("imagenet_errors.downloads.transfer.os.fdopen", lambda *_: Full())
-    with pytest.raises(InputError, match=r"cannot be written: No space left on device\. Make room"):
-        transfer(tmp_path).take_from((f"{server.url}/x",))
-    assert server.n_requests == {"x": 1}
-    assert nothing_is_left(tmp_path)
-
-
 class Full:
-    """A file on a full disk."""
+    """A file on a full disk, which says so when it is written to, or only when it is closed."""
+
+    def __init__(self, *, says_on):
+        self.says_on = says_on
 
     def write(self, _):
-        raise OSError(28, "No space left on device")
+        self.fail_on("write")
+
+    def close(self):
+        self.fail_on("close")
+
+    def fail_on(self, what):
+        if what == self.says_on:
+            raise OSError(28, "No space left on device")
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         pass
+
+
+@pytest.mark.parametrize("says_on", ["write", "close"])
+def test_a_full_disk_is_no_fault_of_the_server(server, tmp_path, monkeypatch, says_on):
+    def full(handle, _):
+        os.close(handle)
+        return Full(says_on=says_on)
+
+    server.files["x"] = CONTENT
+    monkeypatch.setattr("imagenet_errors.downloads.transfer.os.fdopen", full)
+    with pytest.raises(InputError, match=r"cannot be written: No space left on device\. Make room"):
+        transfer(tmp_path).take_from((f"{server.url}/x",))
+    assert server.n_requests == {"x": 1}
+    assert nothing_is_left(tmp_path)
 
 
 def test_a_page_is_recognised_where_no_hash_is_known(server, tmp_path):

@@ -15,6 +15,7 @@ from imagenet_errors.downloads.cache import (
     fetch_all,
     listing,
     resolve,
+    resolve_all,
     sized,
     target_of,
 )
@@ -47,6 +48,7 @@ __all__ = [
     "listing",
     "names_for",
     "resolve",
+    "resolve_all",
     "sized",
     "source",
     "sources",

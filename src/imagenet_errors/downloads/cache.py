@@ -78,6 +78,19 @@ def resolve(name_or_path: str | Path, option: str, network: Network | None = Non
     return (path,)
 
 
+def resolve_all(given: str | Path | tuple[str | Path, ...] | None, option: str) -> tuple[Path, ...]:
+    """Return the files that an option's texts mean, one after the other; a ``Path`` stays as it is.
+
+    Raises
+    ------
+    InputError
+        A text is neither a path nor a name of this option, or a source cannot be had.
+    """
+    several = given if isinstance(given, tuple) else () if given is None else (given,)
+    found = [(one,) if isinstance(one, Path) else resolve(one, option) for one in several]
+    return tuple(path for paths in found for path in paths)
+
+
 def at_hand(name: str) -> tuple[Path, ...]:
     """Return the verified files of a source as far as they lie in the cache, in any layout; nothing is fetched.
 

@@ -62,6 +62,7 @@ class Transfer:
             problem = received.copied(origin) if isinstance(origin, Path) else received.downloaded(origin)
             if received.host_is_silent and host:
                 self.unreachable.add(host)
+            received.close()
             problem = problem or received.problem
             if not problem:
                 self._keep(partial)
@@ -114,9 +115,12 @@ class _Received:
         return len(chunk)
 
     def flush(self) -> None:
-        """Write out what is buffered."""
+        """Do nothing: what is buffered is written out on closing."""
+
+    def close(self) -> None:
+        """Write out what is buffered, and let the file be renamed."""
         try:
-            self._file.flush()
+            self._file.close()
         except OSError as error:
             raise unwritable(self._transfer.target, error) from None
 
@@ -138,7 +142,6 @@ class _Received:
         try:
             with path.open("rb") as file:
                 shutil.copyfileobj(file, self, _CHUNK_BYTES)
-            self.flush()
         except (OSError, ValueError) as error:
             return str(error)
         return ""
