@@ -20,6 +20,7 @@ def evaluate(
     evidence: EvidenceFiles = options.NO_FILES,
     reading: Reading = options.READ_STRICTLY,
     demo: Demo = False,
+    offline: options.Offline = False,
     out: options.Out = None,
     as_json: options.AsJson = False,
 ) -> int:
@@ -33,7 +34,7 @@ def evaluate(
     folder = options.out_or_default(out, given, alone="demo" if demo else "evaluation")
     evaluation = evaluate_files(
         given,
-        basis.inputs(evidence),
+        basis.inputs(evidence, offline=offline),
         folder,
         rules=reading.rules(allow_partial=demo),
         command=tuple(sys.argv),
