@@ -127,7 +127,7 @@ def _unused(models: list[_Reading]) -> tuple[str, ...]:
 
 
 def _with_notes(resolved: Resolved, notes: tuple[str, ...]) -> Resolved:
-    return Resolved(replace(resolved.raw, notes=(*resolved.raw.notes, *notes)), resolved.top1)
+    return replace(resolved, raw=replace(resolved.raw, notes=(*resolved.raw.notes, *notes)))
 
 
 def _ask(readings: list[_Reading], path: Path) -> None:

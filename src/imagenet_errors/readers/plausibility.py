@@ -113,7 +113,7 @@ class Reading:
     """What a file was taken to say of n images, in the file's order.
 
     ``label``, ``top1`` int64 [n]; ``rows`` int64 [n] of the annotations; ``place`` int64 [n] rows of the file;
-    ``offered`` bool [C]: classes that the file's class axis has; ``ranks`` int64 [n, k], best first, or None;
+    ``lacks`` int64: classes that the file cannot name; ``ranks`` int64 [n, k], best first, or None;
     ``in_words``: the classes are written as texts.
     """
 
@@ -121,7 +121,7 @@ class Reading:
     top1: NDArray[np.int64]
     rows: NDArray[np.int64]
     place: NDArray[np.int64]
-    offered: NDArray[np.bool_]
+    lacks: NDArray[np.int64]
     labels: LabelSpace
     annotations: Annotations
     ranks: NDArray[np.int64] | None = None
@@ -134,7 +134,8 @@ class Reading:
     @cached_property
     def right(self) -> NDArray[np.bool_]:
         """bool [n]: the prediction is the original label."""
-        return self.top1 == self.label
+        right: NDArray[np.bool_] = self.top1 == self.label
+        return right
 
     @cached_property
     def accuracy(self) -> float:
@@ -280,9 +281,7 @@ def _cut_off(reading: Reading) -> Suspicion | None:
     what = f"no class above {largest} is predicted, though {n_beyond:,} of {len(reading):,} images have such a label"
     if largest in (127, 255):
         kind = f"{'u' * (largest == 255)}int8"
-        return Suspicion(
-            f"{what}: {kind} cannot hold the classes", f"Save the classes as int16 or wider. {AS_IT_IS}"
-        )
+        return Suspicion(f"{what}: {kind} cannot hold the classes", f"Save the classes as int16 or wider. {AS_IT_IS}")
     fix = "Pass --class-axis (imagenet-a, imagenet-r or FILE: a wnid a line, in output order)."
     return Suspicion(f"{what}: the model has a head of other classes", f"{fix} {AS_IT_IS}")
 
@@ -361,7 +360,8 @@ def never_predicted(reading: Reading) -> Suspicion | None:
 def _never(reading: Reading) -> NDArray[np.int64]:
     if reading.accuracy < _ROWS_RIGHT:
         return np.empty(0, dtype=np.int64)
-    return np.flatnonzero((reading.n_predicted == 0) & (reading.n_labelled >= _ROWS_A_CLASS) & reading.offered)
+    never = np.flatnonzero((reading.n_predicted == 0) & (reading.n_labelled >= _ROWS_A_CLASS))
+    return np.setdiff1d(never, reading.lacks)
 
 
 def _usual(reading: Reading, index: int) -> tuple[int, float]:
@@ -381,7 +381,7 @@ def _goes_to_kin(reading: Reading, index: int) -> bool:
 def _twins(reading: Reading) -> tuple[str, ...]:
     """Tell of classes that are never predicted where that is no proof."""
     return tuple(
-        f"class {reading.called(index)} is never predicted; {share:.0%} of its images are called {reading.called(usual)}"
+        f"class {reading.called(index)} is never predicted; {share:.0%} of its images are {reading.called(usual)}"
         for index in _never(reading).tolist()
         for usual, share in [_usual(reading, index)]
     )
@@ -466,12 +466,15 @@ class OtherLabels:
         """Count again for some of the images only."""
         return _counted_labels(self.accepted, self.accepted[rows], label, n_classes)
 
-    def by_luck(self, label: NDArray[np.int64], top1: NDArray[np.int64], *, is_own: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def by_luck(
+        self, label: NDArray[np.int64], top1: NDArray[np.int64], *, is_own: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
         """Return float64 [n]: which share of the other images of its class accept each prediction."""
         code = label << 16 | top1
         at = np.minimum(np.searchsorted(self.pair, code), len(self.pair) - 1)
         having = np.where(self.pair[at] == code, self.n_images[at], 0) - is_own
-        return np.maximum(having, 0) / np.maximum(self.n_of_label[label] - 1, 1)
+        share: NDArray[np.float64] = np.maximum(having, 0) / np.maximum(self.n_of_label[label] - 1, 1)
+        return share
 
 
 def _counted_labels(
