@@ -66,8 +66,9 @@ def _table(given: Any) -> pa.Table | None:
     if isinstance(given, pa.Table):
         return given
     if type(given).__module__.partition(".")[0] == "pandas" and hasattr(given, "columns"):
-        plain = given.index.name is None and str(given.index.dtype).startswith("int")
-        return pa.Table.from_pandas(given if plain else given.reset_index(), preserve_index=False)
+        is_counter = given.index.name is None and str(given.index.dtype).startswith("int")
+        named = given if is_counter or given.index.name else given.rename_axis("file_name")
+        return pa.Table.from_pandas(named if is_counter else named.reset_index(), preserve_index=False)
     if hasattr(given, "__arrow_c_stream__") and hasattr(given, "columns"):
         return pa.table(given)
     return None
