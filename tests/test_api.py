@@ -49,16 +49,9 @@ def scores_of(val_images):
 @pytest.mark.parametrize(
     "given",
     [
-        pytest.param(
-            lambda images, _: {"model": pd.DataFrame({"image": images.names, "class": images.top1})}, id="frame"
-        ),
-        pytest.param(
-            lambda images, _: {"model": pd.DataFrame({"class": images.top1}, index=images.names)},
-            id="names as the index",
-        ),
-        pytest.param(
-            lambda images, _: {"model": pa.table({"file_name": images.names, "index": images.top1})}, id="Arrow"
-        ),
+        pytest.param(lambda images, _: pd.DataFrame({"image": images.names, "class": images.top1}), id="frame"),
+        pytest.param(lambda images, _: pd.DataFrame({"class": images.top1}, images.names), id="names as the index"),
+        pytest.param(lambda images, _: pa.table({"file_name": images.names, "index": images.top1}), id="Arrow"),
         pytest.param(lambda images, _: (images.names, images.top1), id="names and classes"),
         pytest.param(lambda images, _: (images.names, images.top1.tolist()), id="lists"),
         pytest.param(

@@ -17,9 +17,8 @@ def run(val_images, tmp_path):
 @pytest.fixture
 def better(val_images, tmp_path):
     annotations = val_images.annotations(tmp_path / "annotations.csv")
-    return ie.evaluate(
-        {"one": (val_images.names, val_images.label)}, annotations, out=tmp_path / "better", check_order=False
-    )
+    predictions = {"one": (val_images.names, val_images.label)}
+    return ie.evaluate(predictions, annotations, out=tmp_path / "better", check_order=False)
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,8 @@ rank = int(sys.argv[1])
 dist.init_process_group("gloo", init_method=f"file://{sys.argv[2]}", rank=rank, world_size=2)
 frame = pd.read_csv(sys.argv[3])
 metric = ie.ErrorTypes(sys.argv[4])
-mine = frame.iloc[rank::2] if rank else pd.concat([frame.iloc[0::2], frame.iloc[1:4:2]])  # rank 0 repeats two of rank 1's
+repeated = frame.iloc[1:4:2]  # the first worker repeats two of the second's
+mine = frame.iloc[1::2] if rank else pd.concat([frame.iloc[0::2], repeated])
 metric.update(torch.tensor(mine.predicted_class.to_numpy()), mine.file_name.tolist())
 figures = metric.compute()
 if rank == 0:
