@@ -35,6 +35,7 @@ from imagenet_errors.runs.directory import (
 from imagenet_errors.runs.manifest import (
     LAYOUT,
     FailureFacts,
+    FileFacts,
     Manifest,
     evidence_places,
     file_facts,
@@ -234,6 +235,15 @@ def _write_tables(writer: RunWriter, evaluation: Evaluation) -> None:
         writer.table("failures.parquet", pa.Table.from_pylist(rows, schema=FAILURES))
 
 
+def _read_files(mistakes: Mistakes) -> list[FileFacts]:
+    """Return the predictions files by the hash of the bytes that were read, even where they are gone by now."""
+    hashes = {model.source: model.intake.sha256 for model in mistakes.models if model.intake.sha256}
+    return [
+        FileFacts(str(path.resolve()), path.stat().st_size if path.exists() else 0, sha256)
+        for path, sha256 in hashes.items()
+    ]
+
+
 def _manifest(evaluation: Evaluation, command: Sequence[str]) -> Manifest:
     """Return what run.json says: enough to make the run again, and to see what was skipped and why."""
     from datetime import UTC, datetime
@@ -243,8 +253,6 @@ def _manifest(evaluation: Evaluation, command: Sequence[str]) -> Manifest:
     basis, mistakes = evaluation.basis, evaluation.judged.mistakes
     annotations = basis.annotations
     n_evaluated = int(annotations.evaluated.sum())
-    failed = {failure.path for failure in evaluation.failures}
-    used = [path for path in mistakes.files if path not in failed]
     return Manifest(
         layout=LAYOUT,
         version=__version__,
@@ -262,7 +270,7 @@ def _manifest(evaluation: Evaluation, command: Sequence[str]) -> Manifest:
         stages_not_run=evaluation.chain.not_run,
         evidence=evidence_places(basis.inputs),
         evidence_notes={name: list(notes) for name, notes in basis.evidence.notes.items()},
-        inputs=[file_facts(path) for path in (*used, *basis.inputs.files) if path.is_file()],
+        inputs=[*_read_files(mistakes), *(file_facts(path) for path in basis.inputs.files if path.is_file())],
         judged_by=list(basis.judged_by),
         models={model: intake_facts(intake) for model, intake in evaluation.intakes.items()},
         failures=[FailureFacts(each.model, str(each.path), each.reason) for each in evaluation.failures],
