@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from imagenet_errors.chain import Chain
 from imagenet_errors.inputs import Basis, Inputs, load_basis
+from imagenet_errors.labels import ALL
 from imagenet_errors.measure import Measures, group_membership, measure
 from imagenet_errors.mistakes import Failure, Given, Mistakes, ModelPredictions, Progress, gather, silent
 from imagenet_errors.readers.predictions import ReadRules, model_name
@@ -27,6 +28,7 @@ from imagenet_errors.runs.directory import (
     RunWriter,
     accuracy_table,
     check_out,
+    class_name_column,
     distribution_table,
     error_type_column,
     summary_table,
@@ -45,6 +47,7 @@ from imagenet_errors.runs.model_facts import facts_of_file, with_facts
 from imagenet_errors.tables import Intake, Predictions, Verdicts
 
 _N_THREADS = 2
+_BY_TYPE = ("count", "count_min", "count_max", "portion_of_top1_errors", "portion_of_multi_label_errors")
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +91,11 @@ class Judged:
             annotations.accepted.take(rows).to_arrow(),
             error_type_column(error_type),
             self.verdicts.explanation.take(pa.array(case, mask=case < 0)),
+            pa.DictionaryArray.from_arrays(
+                pa.array(np.zeros(n_rows, dtype=np.int16)), pa.array([predictions.model], type=pa.string())
+            ),
+            class_name_column(annotations.label[rows], self.basis.class_names),
+            class_name_column(predictions.top1, self.basis.class_names),
         ]
 
     def result(
@@ -139,6 +147,33 @@ class Evaluation:
     def basis(self) -> Basis:
         """What the verdicts rest on."""
         return self.judged.basis
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what came of it as plain objects: one versioned object, null where a stage did not run."""
+        summary = with_facts(summary_table(self.results), self.facts).to_pylist()
+        rows = distribution_table(self.results, self.chain.not_run).to_pylist()
+        by_type: dict[str, dict[str, dict[str, Any]]] = {}
+        for row in rows:
+            if row["group"] == ALL:
+                by_type.setdefault(row["model"], {})[row["error_type"]] = {key: row[key] for key in _BY_TYPE}
+        annotations = self.basis.annotations
+        return {
+            "layout": LAYOUT,
+            "annotations": self.basis.inputs.annotations_place,
+            "n_annotated": len(annotations),
+            "n_evaluated": int(annotations.evaluated.sum()),
+            "excluded": {reason: int(holds.sum()) for reason, holds in annotations.exclusions.items()},
+            "stage_order": list(self.chain.order),
+            "stages_not_run": self.chain.not_run,
+            "evidence_notes": list(self.basis.notes),
+            "models": [
+                {**row, "error_types": by_type[row["model"]], "intake": intake_facts(self.intakes[row["model"]])}
+                for row in summary
+            ],
+            "failures": [
+                {"model": each.model, "file": str(each.path), "reason": each.reason} for each in self.failures
+            ],
+        }
 
     @property
     def intakes(self) -> dict[str, Intake]:

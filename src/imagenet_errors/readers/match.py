@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from imagenet_errors.images import ImageIndex
+from imagenet_errors.images import ImageIndex, val_numbers
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
+from imagenet_errors.readers.annotations import val_labels
 from imagenet_errors.readers.order import Suspicion, fits_clearly, fitting_shift, is_chance, refuse
 from imagenet_errors.readers.plausibility import Reading, judge
 from imagenet_errors.readers.raw import RawPredictions
@@ -88,9 +89,24 @@ def match(
         n_ties=raw.n_ties,
         notes=(*raw.notes, *notes, *_reasons(raw)),
         sha256=raw.sha256,
+        **_on_all_images(resolved, rows, usable, annotations),
     )
     confidence = None if raw.confidence is None else raw.confidence[usable]
     return Predictions(model, rows[usable], resolved.top1[usable], confidence, intake)
+
+
+def _on_all_images(
+    resolved: Resolved, rows: NDArray[np.int64], usable: NDArray[np.int64], annotations: Annotations
+) -> dict[str, int]:
+    """Count the labelled images with a prediction, annotated or not, and those whose label it is."""
+    names, top1 = resolved.raw.names, resolved.top1
+    if (rows >= 0).all() or names is None:
+        return {"n_labelled": len(usable), "n_right": int((top1[usable] == annotations.label[rows[usable]]).sum())}
+    numbers, label = val_numbers(names), val_labels()
+    known = np.flatnonzero((numbers > 0) & (numbers <= len(label)) & (top1 >= 0))
+    _, first = np.unique(numbers[known], return_index=True)
+    chosen = known[first]
+    return {"n_labelled": len(chosen), "n_right": int((top1[chosen] == label[numbers[chosen] - 1]).sum())}
 
 
 def _reasons(raw: RawPredictions) -> list[str]:
