@@ -184,7 +184,10 @@ class Predictions:
 
 @dataclass(frozen=True)
 class Intake:
-    """What became of a predictions file's rows: every one is counted in exactly one way."""
+    """What became of a predictions file's rows: every one is counted in exactly one way.
+
+    ``sha256`` is that of the bytes that were read; empty for predictions in memory.
+    """
 
     format: str
     n_rows: int
@@ -195,6 +198,7 @@ class Intake:
     n_missing: int = 0
     n_ties: int = 0
     notes: tuple[str, ...] = ()
+    sha256: str = ""
 
 
 @dataclass(frozen=True, eq=False)

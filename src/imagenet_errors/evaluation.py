@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from imagenet_errors.chain import Chain
 from imagenet_errors.inputs import Basis, Inputs, load_basis
-from imagenet_errors.measure import group_membership, measure
-from imagenet_errors.mistakes import Failure, Mistakes, ModelPredictions, Progress, gather, silent
+from imagenet_errors.measure import Measures, group_membership, measure
+from imagenet_errors.mistakes import Failure, Given, Mistakes, ModelPredictions, Progress, gather, silent
 from imagenet_errors.readers.predictions import ReadRules, model_name
 from imagenet_errors.runs.directory import (
     FAILURES,
@@ -35,6 +35,7 @@ from imagenet_errors.runs.directory import (
 from imagenet_errors.runs.manifest import (
     LAYOUT,
     FailureFacts,
+    FileFacts,
     Manifest,
     evidence_places,
     file_facts,
@@ -93,23 +94,29 @@ class Judged:
         self, model: ModelPredictions, predictions: Predictions, verdicts: tuple[NDArray[np.int8], NDArray[np.int64]]
     ) -> ModelResult:
         """Return one model's figures; ``verdicts`` as ``look_up`` gives them."""
-        error_type, case = verdicts
-        lacking = {
-            name: (case >= 0) & cannot[case]
-            for name, cannot in self.verdicts.lacking.items()
-            if name not in self.chain.not_run
-        }
+        _, case = verdicts
         oov = self.verdicts.lacking.get("fine_grained_oov")
         return ModelResult(
             model=model.model,
             tally=model.tally,
             n_without_oov_evidence=0 if oov is None else int(oov[case[case >= 0]].sum()),
-            measures=measure(
-                error_type,
-                self.basis.annotations.label[predictions.rows],
-                self.membership[:, predictions.rows],
-                lacking=lacking,
-            ),
+            measures=self.measure(predictions, verdicts),
+        )
+
+    def measure(self, predictions: Predictions, verdicts: tuple[NDArray[np.int8], NDArray[np.int64]]) -> Measures:
+        """Count and average; ``verdicts`` as ``look_up`` gives them."""
+        error_type, case = verdicts
+        lacking = {
+            name: np.append(cannot, False)[case]
+            for name, cannot in self.verdicts.lacking.items()
+            if name not in self.chain.not_run
+        }
+        return measure(
+            error_type,
+            self.basis.annotations.label[predictions.rows],
+            self.membership[:, predictions.rows],
+            groups=self.basis.labels.group_names,
+            lacking=lacking,
         )
 
 
@@ -140,7 +147,7 @@ class Evaluation:
 
 
 def evaluate(
-    predictions: Sequence[Path],
+    predictions: Sequence[Given],
     inputs: Inputs,
     out: Path,
     *,
@@ -228,6 +235,15 @@ def _write_tables(writer: RunWriter, evaluation: Evaluation) -> None:
         writer.table("failures.parquet", pa.Table.from_pylist(rows, schema=FAILURES))
 
 
+def _read_files(mistakes: Mistakes) -> list[FileFacts]:
+    """Return the predictions files by the hash of the bytes that were read, even where they are gone by now."""
+    hashes = {model.source: model.intake.sha256 for model in mistakes.models if model.intake.sha256}
+    return [
+        FileFacts(str(path.resolve()), path.stat().st_size if path.exists() else 0, sha256)
+        for path, sha256 in hashes.items()
+    ]
+
+
 def _manifest(evaluation: Evaluation, command: Sequence[str]) -> Manifest:
     """Return what run.json says: enough to make the run again, and to see what was skipped and why."""
     from datetime import UTC, datetime
@@ -237,8 +253,6 @@ def _manifest(evaluation: Evaluation, command: Sequence[str]) -> Manifest:
     basis, mistakes = evaluation.basis, evaluation.judged.mistakes
     annotations = basis.annotations
     n_evaluated = int(annotations.evaluated.sum())
-    failed = {failure.path for failure in evaluation.failures}
-    used = [path for path in mistakes.files if path not in failed]
     return Manifest(
         layout=LAYOUT,
         version=__version__,
@@ -256,7 +270,8 @@ def _manifest(evaluation: Evaluation, command: Sequence[str]) -> Manifest:
         stages_not_run=evaluation.chain.not_run,
         evidence=evidence_places(basis.inputs),
         evidence_notes={name: list(notes) for name, notes in basis.evidence.notes.items()},
-        inputs=[file_facts(path) for path in (*used, *basis.inputs.files) if path.is_file()],
+        inputs=[*_read_files(mistakes), *(file_facts(path) for path in basis.inputs.files if path.is_file())],
+        judged_by=list(basis.judged_by),
         models={model: intake_facts(intake) for model, intake in evaluation.intakes.items()},
         failures=[FailureFacts(each.model, str(each.path), each.reason) for each in evaluation.failures],
     )
