@@ -35,6 +35,7 @@ _MOST_MEMBERS = 1000
 _ALWAYS_UNPACKED = 1 << 29
 _MOST_UNPACKED = 20
 """An archive may unpack to 512 MB (50,000 rows of 1,000 float64 are 400), a larger one to 20 times its size."""
+_NAME_ARRAYS = ("sample_files", "file_names", "filenames", "names")
 SAMPLES = "samples_info.npz"
 """Where the published program keeps the order of its rows, for all models: ``sample_files``, ``targets``."""
 
@@ -253,3 +254,22 @@ def _named(raw: RawPredictions, samples: Path) -> RawPredictions:
         note = f"{SAMPLES} was not used: it has {shape}, the predictions {raw.n_rows:,} rows."
         return replace(raw, notes=(*raw.notes, note))
     return replace(raw, names=names, notes=(*raw.notes, f"The image names come from {SAMPLES}."))
+
+
+def texts_of_arrays(file: Opened) -> pa.StringArray:
+    """Return the texts [n] of an npy file, or of the array of names in an npz file.
+
+    Raises
+    ------
+    InputError
+        There is no array [n] of texts.
+    """
+    if file.head.startswith(b"PK"):
+        members = [member for member in _members(file) if member.dtype.kind in "SU" and len(member.shape) == 1]
+        named = [member for member in members if member.key in _NAME_ARRAYS] or members
+        arrays = [_load(file, member) for member in named[:1]]
+    else:
+        arrays = [array_in(file.content, file.path)]
+    if not arrays or arrays[0].dtype.kind not in "SU" or arrays[0].ndim != 1:
+        raise InputError(file.path, "no array [n] of image names", fix=f"Save one called {_NAME_ARRAYS[0]!r}.")
+    return plain(arrow_column(arrays[0], file.path))
