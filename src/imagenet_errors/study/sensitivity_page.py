@@ -1,0 +1,420 @@
+"""The answer to ``sensitivity``: tables, one figure, one page, and the terminal."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from imagenet_errors.chain import ERROR_TYPES
+from imagenet_errors.files import writing_folder
+from imagenet_errors.report.looks import looks
+from imagenet_errors.report.markdown import code, decimal, interval, md_table, percent
+from imagenet_errors.study.agreement import shared_command
+from imagenet_errors.study.effects import Distributions, Effect, mean_share_of_failures, shares_of_failures
+from imagenet_errors.study.outcomes import FAILURE, Bounded
+from imagenet_errors.study.sensitivity import LabelSetFigures, SensitivityRun
+
+FILES = ("sensitivity.csv", "moves.csv", "label_sets.csv", "sensitivity.md")
+FIGURES = ("sensitivity.png", "sensitivity.svg")
+LEVEL = 0.05
+"""A probability below this is called more than chance, by convention."""
+_ERRORS = ERROR_TYPES[1:]
+_ROW_INCHES, _WIDTH_INCHES, _MARGIN_INCHES = 0.27, 13.0, 1.7
+_INK, _FAINT = "#1f2328", "#c9d1d9"
+
+
+def write_sensitivity(run: SensitivityRun, *, with_figure: bool = True) -> None:
+    """Write FILES, and FIGURES if wanted, into the request's folder, all or none."""
+    with writing_folder(run.request.out) as folder:
+        _write_csv(folder / "sensitivity.csv", rows(run))
+        _write_csv(folder / "moves.csv", _move_rows(run))
+        _write_csv(folder / "label_sets.csv", _label_set_rows(run))
+        (folder / "sensitivity.md").write_text(page(run, with_figure=with_figure), encoding="utf-8")
+        if with_figure:
+            draw(run, [folder / name for name in FIGURES])
+
+
+def page(run: SensitivityRun, *, with_figure: bool = True) -> str:
+    """Return the page: a row a choice, the figure, a row a variant, a row a label set."""
+    models = f"the distributions of {len(run.models)} models' errors" if run.models else "no model's distribution"
+    parts = [
+        "# Sensitivity: what hangs on each design choice\n",
+        f"Made by {code(_command(run))}.\n",
+        f"Each choice varied alone; agreement over {run.n_mistakes} mistakes of the panel's, and {models}; labels: "
+        f"{code(run.basis.annotations.name)}. Brackets, everywhere: from the least to the most that unknown "
+        "out-of-vocabulary evidence can make of a figure.\n",
+        "## The choices\n",
+        f"{_sentence(run)} *Beyond chance*: a variant of it does, by an exact sign test of cases gained and lost, "
+        f"corrected for {len(run.effects) - 1} tests (Holm), at {percent(LEVEL)}; *open*: that hangs on unknown "
+        "evidence.\n",
+        md_table(*_choices(run)),
+        "![Agreement and distributions under each variant](sensitivity.svg)\n" if with_figure else "",
+        "## Agreement with the panel\n",
+        _agreement_table(run),
+        _distribution_section(run),
+        _label_set_section(run),
+        _not_done(run),
+    ]
+    return "\n".join(part for part in parts if part)
+
+
+def sensitivity_view(run: SensitivityRun, *, with_figure: bool) -> RenderableType:
+    """Return the table of choices, the label sets and what was written, for a terminal."""
+    parts: list[RenderableType] = [
+        _view(f"{run.n_mistakes} mistakes of the panel's, {len(run.models)} models", *_choices(run))
+    ]
+    if run.label_sets:
+        parts.append(_view("label sets", _LABEL_SET_HEADER, _label_set_cells(run.label_sets)))
+    if run.failures:
+        parts.append(Text("\n".join(f"Not read: {failure.reason}" for failure in run.failures), style="yellow"))
+    files = [*FILES, *(FIGURES if with_figure else ())]
+    return Group(*parts, Text(f"Written to {run.request.out}: {', '.join(files)}"))
+
+
+def rows(run: SensitivityRun) -> list[dict[str, Any]]:
+    """Return the table, a row a variant; what is undefined or not measured is None."""
+    return [_row(effect) for effect in run.effects]
+
+
+def _command(run: SensitivityRun) -> str:
+    request = run.request
+    more: list[str | Path] = [] if request.use_panel_list else ["--no-panel-list"]
+    more += [word for name in request.label_sets for word in ("--label-set", Path(name))]
+    more += [word for path in request.oov_tables for word in ("--other-oov-evidence", path)]
+    return shared_command("sensitivity", request.human, request.inputs, *request.predictions, *more)
+
+
+def _sentence(run: SensitivityRun) -> str:
+    found, measured = run.base.agreement, run.base.distributions
+    failures = (
+        f"; {interval(measured.share_of_failures, percent)} of multi-label errors are failures" if measured else ""
+    )
+    return (
+        f"As it is: {interval(found.n_agree)} of {found.n} cases in the panel's category, kappa "
+        f"{interval(found.kappa, decimal)}{failures}."
+    )
+
+
+def beyond_chance(effects: Iterable[Effect]) -> str:
+    """Say whether any effect moves agreement beyond chance: yes, no, or open where unknown evidence decides."""
+    corrected = [effect.corrected for effect in effects]
+    if any(chance.high < LEVEL for chance in corrected):
+        return "yes"
+    return "open" if any(chance.low < LEVEL for chance in corrected) else "no"
+
+
+def _choices(run: SensitivityRun) -> tuple[list[str], list[list[object]]]:
+    """Return header and rows: one a choice, with the range of the figures over its variants."""
+    header = ["choice", "variants", "same category", "kappa", "beyond chance"]
+    header += (
+        ["errors changed, most", "failures of multi-label errors", "rank correlation, least"] if run.models else []
+    )
+    table: list[list[object]] = []
+    for choice, effects in run.choices.items():
+        found = [effect.agreement for effect in effects]
+        row = [
+            choice,
+            len(effects),
+            _span([each.agreement for each in found], percent),
+            _span([each.kappa for each in found], decimal),
+            beyond_chance(effects),
+        ]
+        measured = [effect.distributions for effect in effects if effect.distributions is not None]
+        if measured:
+            changed = max((each.changed for each in measured), key=lambda bounded: bounded.high)
+            ranks = [rank for each in measured for rank in each.rank_correlation]
+            row += [
+                interval(changed, percent),
+                _span([each.share_of_failures for each in measured], percent),
+                _rank(min(ranks)),
+            ]
+        table.append(row)
+    return header, table
+
+
+def _span(figures: Sequence[Bounded], shown: Callable[[float], str]) -> str:
+    """Return the range of known values over some variants."""
+    least, most = (shown(end(figure.value for figure in figures)) for end in (min, max))
+    return least if least == most else f"{least} to {most}"
+
+
+def _rank(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.3f}"
+
+
+def _agreement_table(run: SensitivityRun) -> str:
+    header = ["choice", "variant", "cases", "undecided", "same category", "share", "gained", "lost"]
+    header += ["chance", "corrected", "beyond", "kappa (interval)", "failures"]
+    return md_table(header, (_agreement_row(effect) for effect in run.effects), text_columns=2)
+
+
+def _agreement_row(effect: Effect) -> list[object]:
+    found = effect.agreement
+    low, high = found.kappa_interval
+    return [
+        effect.variant.choice,
+        effect.variant.name,
+        found.n,
+        found.n_undecided,
+        interval(found.n_agree),
+        interval(found.agreement, percent),
+        interval(effect.gained),
+        interval(effect.lost),
+        interval(effect.chance, decimal),
+        interval(effect.corrected, decimal),
+        beyond_chance([effect]),
+        f"{decimal(found.kappa.value)} ({decimal(low)} to {decimal(high)})",
+        interval(found.share_of_failures, percent),
+    ]
+
+
+def _distribution_section(run: SensitivityRun) -> str:
+    if not run.models:
+        return "No predictions were given, so no distributions.\n"
+    header = ["choice", "variant", "changed", *_ERRORS, "failures of multi-label errors", "rank correlation"]
+    table = [
+        [
+            effect.variant.choice,
+            effect.variant.name,
+            interval(measured.changed, percent),
+            *(interval(share, percent) for share in measured.portions[1:]),
+            interval(measured.share_of_failures, percent),
+            " and ".join(dict.fromkeys(map(_rank, measured.rank_correlation))),
+        ]
+        for effect in run.effects
+        if (measured := effect.distributions) is not None
+    ]
+    return "\n".join(
+        [
+            "## Distributions\n",
+            f"Mean over {len(run.models)} models of each type's share of their top-1 errors; *changed*: "
+            "the share of all their errors that get another type than as it is; *rank correlation*: "
+            "Spearman's, of the models ranked by their failures' share of multi-label errors, with the "
+            "ranking as it is, where unknown evidence says no and where it says yes.\n",
+            md_table(header, table, text_columns=2),
+        ]
+    )
+
+
+_LABEL_SET_HEADER = ["label set", "images counted", "models", "top-1 errors, mean", "failures of top-1 errors"]
+_LABEL_SET_HEADER += ["failures of multi-label errors", "models differ by"]
+
+
+def _label_set_section(run: SensitivityRun) -> str:
+    """Set the label sets side by side, each on its own images, and how verdicts move between them."""
+    if not run.label_sets:
+        return ""
+    moves = [text for effect in run.choices.get("accepted labels", ()) for text in _moves_table(effect)]
+    return "\n".join(
+        [
+            "## Label sets\n",
+            "Each label set on the images that it has, mean over the models; *models differ by*: the standard "
+            "deviation over the models of their failures' share of top-1 errors.\n",
+            md_table(_LABEL_SET_HEADER, _label_set_cells(run.label_sets)),
+            *moves,
+        ]
+    )
+
+
+def _label_set_cells(figures: Sequence[LabelSetFigures]) -> list[list[object]]:
+    return [
+        [
+            each.name,
+            f"{each.n_evaluated:,}",
+            len(each.models),
+            f"{each.counts.known[:, 1:].sum(axis=1).mean():,.0f}",
+            interval(mean_share_of_failures(each.counts, of_top1_errors=True), percent),
+            interval(mean_share_of_failures(each.counts), percent),
+            percent(float(np.std(_shares_of_top1(each)))),
+        ]
+        for each in figures
+    ]
+
+
+def _shares_of_top1(figures: LabelSetFigures) -> Any:
+    counts = figures.counts.known
+    return counts[:, FAILURE] / np.maximum(counts[:, 1:].sum(axis=1), 1)
+
+
+def _moves_table(effect: Effect) -> list[str]:
+    """Return how the models' errors move from the base's labels (rows) to these (columns)."""
+    measured = effect.distributions
+    if measured is None:
+        return []
+    table = [
+        [name, *(f"{n:,}" for n in row[1:])] for name, row in zip(_ERRORS, measured.moves[1:].tolist(), strict=True)
+    ]
+    return [
+        f"The models' errors, as it is (rows) and by {effect.variant.name} (columns):\n",
+        md_table(["from \\ to", *_ERRORS], table),
+    ]
+
+
+def _not_done(run: SensitivityRun) -> str:
+    table = [[one.choice, one.reason] for one in run.not_varied]
+    table += [[f"model {failure.model}", failure.error.what] for failure in run.failures]
+    return f"## Not done\n\n{md_table(['what', 'why'], table, text_columns=2)}" if table else ""
+
+
+def _row(effect: Effect) -> dict[str, Any]:
+    found, measured = effect.agreement, effect.distributions
+    row: dict[str, Any] = {
+        "choice": effect.variant.choice,
+        "variant": effect.variant.name,
+        "n_judged": found.n,
+        "n_undecided": found.n_undecided,
+        **_bounded("n_agree", found.n_agree),
+        **_bounded("n_gained", effect.gained),
+        **_bounded("n_lost", effect.lost),
+        **_bounded("chance", effect.chance),
+        **_bounded("chance_corrected", effect.corrected),
+        **_bounded("agreement", found.agreement),
+        "kappa": found.kappa.value,
+        "kappa_low": found.kappa_interval[0],
+        "kappa_high": found.kappa_interval[1],
+        **_bounded("share_left_as_failures", found.share_of_failures),
+        "n_models": len(measured.counts.known) if measured else 0,
+    }
+    return row | (_measured(measured) if measured else {})
+
+
+def _measured(measured: Distributions) -> dict[str, Any]:
+    row: dict[str, Any] = {"n_top1_errors": int(measured.counts.known.sum()), **_bounded("changed", measured.changed)}
+    for name, share in zip(_ERRORS, measured.portions[1:], strict=True):
+        row |= _bounded(f"portion_{name}", share)
+    row |= _bounded("failures_of_multi_label_errors", measured.share_of_failures)
+    if_no, if_yes = measured.rank_correlation
+    return row | {"rank_correlation": if_no, "rank_correlation_if_oov": if_yes}
+
+
+def _bounded(name: str, figure: Bounded) -> dict[str, float]:
+    return {name: figure.value, f"{name}_least": figure.low, f"{name}_most": figure.high}
+
+
+def _move_rows(run: SensitivityRun) -> list[dict[str, Any]]:
+    """Return how often the models' errors go from each type under the base to each type under each variant."""
+    return [
+        {"choice": effect.variant.choice, "variant": effect.variant.name, "from": start, "to": end, "n_errors": n}
+        for effect in run.effects
+        if effect.distributions is not None
+        for start, counts in zip(_ERRORS, effect.distributions.moves[1:, 1:].tolist(), strict=True)
+        for end, n in zip(_ERRORS, counts, strict=True)
+        if n
+    ]
+
+
+def _label_set_rows(run: SensitivityRun) -> list[dict[str, Any]]:
+    return [
+        {
+            "label_set": each.name,
+            "n_evaluated": each.n_evaluated,
+            "model": model,
+            **{name: int(n) for name, n in zip(_ERRORS, each.counts.known[place, 1:], strict=True)},
+            "failures_least": int(each.counts.low[place, FAILURE]),
+            "failures_most": int(each.counts.high[place, FAILURE]),
+            "failures_of_top1_errors": float(_shares_of_top1(each)[place]),
+            "failures_of_multi_label_errors": float(shares_of_failures(each.counts.known)[place]),
+        }
+        for each in run.label_sets
+        for place, model in enumerate(each.models)
+    ]
+
+
+def _write_csv(path: Path, table: Sequence[dict[str, Any]]) -> None:
+    """Write the rows under the columns of them all; what is undefined is left empty."""
+    columns = list(dict.fromkeys(column for row in table for column in row))
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=columns, lineterminator="\n")
+        writer.writeheader()
+        for row in table:
+            writer.writerow(
+                {key: None if isinstance(cell, float) and math.isnan(cell) else cell for key, cell in row.items()}
+            )
+
+
+def _view(title: str, header: Sequence[str], cells: Sequence[Sequence[object]]) -> Table:
+    table = Table(title=title, title_justify="left")
+    for place, column in enumerate(header):
+        table.add_column(column, justify="right" if place else "left")
+    for row in cells:
+        table.add_row(*(Text(str(cell)) for cell in row))
+    return table
+
+
+def draw(run: SensitivityRun, paths: Sequence[Path]) -> None:
+    """Draw the figure into every path, in the format of its ending; the same run gives the same bytes."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    height = _MARGIN_INCHES + _ROW_INCHES * len(run.effects)
+    with mpl.rc_context({"svg.hashsalt": "sensitivity", "font.size": 9, "svg.fonttype": "path"}):
+        figure = Figure(figsize=(_WIDTH_INCHES if run.models else _WIDTH_INCHES / 2, height), layout="constrained")
+        axes = figure.subplots(1, 2 if run.models else 1, sharey=True, squeeze=False)[0]
+        _draw_agreement(axes[0], run)
+        if run.models:
+            _draw_distributions(axes[1], run)
+        for path in paths:
+            metadata = {"Date": None} if path.suffix == ".svg" else {}
+            figure.savefig(path, dpi=150, metadata=metadata)
+
+
+def _draw_agreement(axis: Any, run: SensitivityRun) -> None:
+    """Draw a dot a variant, a bar from the worst to the best case of unknown evidence, a line at the base."""
+    value, low, high = 100 * np.array([effect.agreement.agreement for effect in run.effects]).T
+    places = np.arange(len(value))
+    axis.axvline(value[0], color=_INK, linewidth=0.8, linestyle=":")
+    axis.hlines(places, low, high, color=_FAINT, linewidth=5, label="worst to best case of unknown evidence")
+    axis.plot(value, places, "o", color=_INK, markersize=5, label="same category as the panel")
+    kappa = 100 * np.array([effect.agreement.kappa.value for effect in run.effects])
+    axis.plot(kappa, places, "D", color="#0f766e", markersize=4, label="100 × kappa")
+    axis.set_yticks(places, [_label(effect) for effect in run.effects])
+    axis.invert_yaxis()
+    axis.set_xlabel("agreement with the panel, % of the cases")
+    axis.grid(axis="x", color=_FAINT, linewidth=0.4)
+    axis.set_axisbelow(True)
+    _frame(axis, n_columns=2)
+
+
+def _draw_distributions(axis: Any, run: SensitivityRun) -> None:
+    """Draw a stacked bar a variant: each type's share of top-1 errors by what is known, averaged over the models."""
+    measured = [effect.distributions for effect in run.effects if effect.distributions is not None]
+    portions = 100 * np.array([[share.value for share in each.portions] for each in measured])
+    left = np.zeros(len(measured))
+    for place, look in enumerate(looks()):
+        if look.name in _ERRORS:
+            axis.barh(
+                np.arange(len(measured)), portions[:, place], left=left, color=look.light, height=0.72, label=look.name
+            )
+            left += portions[:, place]
+    axis.set_xlabel(f"share of top-1 errors, %, mean of {len(run.models)} models")
+    axis.tick_params(axis="y", length=0)
+    _frame(axis, n_columns=4)
+
+
+def _label(effect: Effect) -> str:
+    variant = effect.variant
+    return variant.name if variant.choice == variant.name else f"{variant.choice}: {variant.name}"
+
+
+def _frame(axis: Any, *, n_columns: int) -> None:
+    axis.set_xlim(0, 100)
+    axis.legend(
+        loc="lower left",
+        bbox_to_anchor=(0.0, 1.0),
+        ncols=n_columns,
+        frameon=False,
+        fontsize=8,
+        handlelength=1.2,
+        columnspacing=1.2,
+    )
+    for side in ("top", "right", "left"):
+        axis.spines[side].set_visible(False)
+    axis.tick_params(colors=_INK)
