@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -50,21 +49,20 @@ def agreement(
     as_json: options.AsJson = False,
 ) -> None:
     """Tell how far the verdicts agree with the human experts': table, kappa, all differences."""
-    from imagenet_errors.study.agreement import Request, agree
+    from imagenet_errors.study.agreement import AgreementRequest, agree
     from imagenet_errors.study.agreement_files import as_json as figures_of
     from imagenet_errors.study.agreement_files import write_agreement
-    from imagenet_errors.study.agreement_page import page
-    from imagenet_errors.study.agreement_terminal import agreement_view
+    from imagenet_errors.study.agreement_page import agreement_view, page
+    from imagenet_errors.study.panel import named_by_stem
 
     run = agree(
-        Request(
-            human=human,
+        AgreementRequest(
+            human=named_by_stem(human),
             inputs=basis.inputs(evidence),
             out=options.out_or_default(out, human, alone="agreement"),
             use_panel_list=panel_list,
             published_cases=published_cases,
             list_at_most=list_at_most,
-            command=("imagenet-errors", *sys.argv[1:]),
         )
     )
     write_agreement(run, page=page)

@@ -120,7 +120,7 @@ def _trivial(whole: Agreement) -> str:
 
 
 def _figures_table(first: str, figures: dict[str, Agreement]) -> str:
-    header = [first, "n", "same category", "share", "of those explained", "left as failures", "kappa", "interval"]
+    header = [first, "n", "same category", "share", "of those explained", "left as failures", "kappa", "bootstrap"]
     return md_table(header, ([part, *_figures_row(found)] for part, found in figures.items()))
 
 
@@ -132,7 +132,7 @@ def _figures_row(found: Agreement) -> list[str]:
         interval(found.agreement, percent),
         interval(found.agreement_of_explained, percent),
         f"{interval(found.n_failures)}, {interval(found.share_of_failures, percent)}",
-        decimal(found.kappa.value),
+        interval(found.kappa, decimal),
         f"{decimal(low)} to {decimal(high)}",
     ]
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from imagenet_errors.chain import ERROR_TYPES, Chain
 from imagenet_errors.images import ImageIndex
-from imagenet_errors.study.outcomes import CATEGORIES, OOV, RIGHT, PanelOutcomes
+from imagenet_errors.study.outcomes import OOV, RIGHT, PanelOutcomes
 from imagenet_errors.study.panel import SEVERITIES, PanelMistakes
 from imagenet_errors.tables import Annotations
 
@@ -114,16 +114,14 @@ def _panels_stage(
     """Ask the stage of each case's panel category: does it explain the case (bool [n]), and what it says."""
     supported = np.zeros(len(mistakes), dtype=np.bool_)
     says = np.full(len(mistakes), "", dtype=object)
-    stages = {stage.name: stage for stage in chain.stages}
-    for category in CATEGORIES:
-        rows = np.flatnonzero(mistakes.human == ERROR_TYPES.index(category))
-        if category not in stages:
-            says[rows] = f"Not run: {chain.not_run[category]}."
-            continue
-        cases = mistakes.cases.take(rows)
-        finding = stages[category](cases)
-        supported[rows] = finding.explains
-        says[rows] = stages[category].says(cases, finding, names).to_pylist()
+    for name, reason in chain.not_run.items():
+        says[mistakes.human == ERROR_TYPES.index(name)] = f"Not run: {reason}."
+    for step in chain.ask(mistakes.cases, every_stage=True).steps:
+        if step.finding is not None:
+            of_stage = mistakes.human == ERROR_TYPES.index(step.name)
+            supported |= of_stage & step.finding.explains
+            sentences = np.array(step.says(mistakes.cases, names).to_pylist(), dtype=object)
+            says = np.where(of_stage, sentences, says)
     return supported, pa.array(says, type=pa.string())
 
 

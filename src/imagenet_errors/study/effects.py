@@ -176,6 +176,7 @@ class VariantOutcome:
 
 
 def outcome_of(variant: Variant, mistakes: PanelMistakes, errors: ModelErrors | None) -> VariantOutcome:
+    """Ask the variant's stages about the panel's mistakes and the models' errors."""
     of_models = np.zeros((2, 0), dtype=np.int8) if errors is None else possible_of(variant.basis, errors.cases)
     return VariantOutcome(variant, possible_of(variant.basis, mistakes.cases), of_models)
 

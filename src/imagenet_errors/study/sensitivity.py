@@ -156,11 +156,10 @@ def _by_label_set(
     """Evaluate the models by every label set, on the images that it has."""
     figures: list[LabelSetFigures] = []
     not_measured: list[NotVaried] = []
-    for name, annotations in {basis.annotations.name: basis.annotations, **label_sets}.items():
-        if not request.predictions:
-            break
+    sets = {basis.annotations.name: basis.annotations, **label_sets} if request.predictions else {}
+    for name, label_set in sets.items():
         try:
-            figures.append(_figures(name, annotations, request, basis, progress))
+            figures.append(_figures(name, label_set, request, basis, progress))
         except InputError as problem:
             not_measured.append(NotVaried(f"label set {name}", str(problem)))
     return tuple(figures), tuple(not_measured)
