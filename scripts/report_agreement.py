@@ -21,7 +21,7 @@ N_LISTED = 3
 
 def commands(shared: Path) -> dict[str, tuple[list[str], tuple[str, ...]]]:
     """Return run folder -> (arguments of the program, the files to keep)."""
-    judged = [
+    against = [
         "--human",
         str(shared / "human/vit3b_mistakes.json"),
         "--annotations",
@@ -31,13 +31,16 @@ def commands(shared: Path) -> dict[str, tuple[list[str], tuple[str, ...]]]:
     ]
     published = ["--published-cases", str(shared / "published/published_cases.csv")]
     models = str(shared / "predictions_many")
+    label_sets = [
+        word for path in sorted((shared / "datasets/val-labels").glob("*.csv")) for word in ("--label-set", str(path))
+    ]
     return {
         "agreement": (
-            ["agreement", *judged, *published, "--list-at-most", str(N_LISTED)],
+            ["agreement", *against, *published, "--list-at-most", str(N_LISTED)],
             ("agreement.md",),
         ),
         "sensitivity": (
-            ["sensitivity", models, *judged],
+            ["sensitivity", models, *against, *label_sets],
             ("sensitivity.md", "sensitivity.png", "sensitivity.svg"),
         ),
     }

@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from imagenet_errors.cli import options
-from imagenet_errors.cli.options import Basis, EvidenceFiles
+from imagenet_errors.cli.options import EvidenceFiles, PanelBasis
 from imagenet_errors.cli.screen import console, say_json
 
 Human = Annotated[
@@ -32,7 +32,7 @@ PanelList = Annotated[
 def agreement(
     *,
     human: Human = (),
-    basis: Basis = options.AS_PUBLISHED,
+    basis: PanelBasis = options.FROM_EXPERTS,
     evidence: EvidenceFiles = options.NO_FILES,
     panel_list: PanelList = True,
     published_cases: Annotated[

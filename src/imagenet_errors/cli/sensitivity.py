@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from imagenet_errors.cli import options
 from imagenet_errors.cli.agreement import Human, PanelList
-from imagenet_errors.cli.options import Basis, EvidenceFiles
+from imagenet_errors.cli.options import EvidenceFiles, PanelBasis
 from imagenet_errors.cli.screen import console, progress
 
 
@@ -18,7 +18,7 @@ def sensitivity(
     /,
     *,
     human: Human = (),
-    basis: Basis = options.AS_PUBLISHED,
+    basis: PanelBasis = options.FROM_EXPERTS,
     evidence: EvidenceFiles = options.NO_FILES,
     panel_list: PanelList = True,
     label_set: Annotated[

@@ -31,8 +31,8 @@ def percent(share: float) -> str:
 
 
 def decimal(value: float) -> str:
-    """Return ``0.42``, or a dash where it is undefined."""
-    return "–" if math.isnan(value) else f"{value:.2f}"
+    """Return ``0.423``, or a dash where it is undefined."""
+    return "–" if math.isnan(value) else f"{value:.3f}"
 
 
 def count(value: float) -> str:

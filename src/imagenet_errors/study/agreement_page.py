@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from rich.console import Group, RenderableType
-from rich.markup import escape
-from rich.table import Table
+from rich.markdown import Markdown
 from rich.text import Text
 
 from imagenet_errors.chain import ERROR_TYPES
@@ -32,16 +31,19 @@ def page(run: AgreementRun) -> str:
 
 
 def agreement_view(run: AgreementRun) -> RenderableType:
-    """Return the table and figures of every model, and what was written, for a terminal."""
+    """Return the main tables of every model, and what was written, for a terminal."""
     parts: list[RenderableType] = []
     for model in run.models:
-        parts += [_view_table(model), _view_figures(model)]
-    if len(run.excluded):
-        parts.append(Text(f"{counted(len(run.excluded), 'judged image')} excluded by the annotations.", style="yellow"))
-    for stage, reason in run.basis.chain.not_run.items():
-        parts.append(Text(f"Stage {stage} did not run: {reason}.", style="yellow"))
-    parts += [Text(_shared_sentence(one)) for one in run.shared]
-    return Group(*parts, Text(f"Written to {run.request.out}: {', '.join(FILES)}"))
+        totals = _figures_table("stage order", model.totals)
+        published = "" if model.published is None else _published_totals(model.published, model.totals)
+        parts.append(
+            Markdown("\n".join([f"**{cell(model.model)}**\n", _counts_table(model.outcomes), totals, published]))
+        )
+    notes = [f"{counted(len(run.excluded), 'judged image')} excluded by the annotations."] if len(run.excluded) else []
+    notes += [f"Stage {stage} did not run: {reason}." for stage, reason in run.basis.chain.not_run.items()]
+    notes += [_undecided(run), *(_shared_sentence(one) for one in run.shared)]
+    written = f"Written to {run.request.out}: {', '.join(FILES)}"
+    return Group(*parts, *(Text(note, style="yellow") for note in notes), Text(written))
 
 
 def _how(run: AgreementRun) -> str:
@@ -306,36 +308,3 @@ def _items(run: AgreementRun, kind: str) -> Iterator[str]:
 def _inputs_section(run: AgreementRun) -> str:
     rows = [[file["file"], file["n_bytes"], file["sha256"]] for file in files_of(run)]
     return f"## Files\n\n{md_table(['file', 'bytes', 'sha256'], rows)}"
-
-
-def _view_table(model: ModelAgreement) -> Table:
-    table = Table(title=f"{escape(model.model)}: rows the panel's category, columns ours", title_justify="left")
-    table.add_column(_CORNER)
-    shown = _shown_columns(model.outcomes)
-    for name in shown:
-        table.add_column(name, justify="right")
-    for name in CATEGORIES:
-        table.add_row(name, *(interval(model.outcomes.counts.cell(name, column)) for column in shown))
-    return table
-
-
-def _view_figures(model: ModelAgreement) -> Text:
-    whole = model.figures[WHOLE]
-    low, high = whole.kappa_interval
-    lines = [
-        f"same category: {interval(whole.n_agree)} of {whole.n}, {interval(whole.agreement, percent)}",
-        f"left as failures: {interval(whole.n_failures)}; same category among the others: "
-        f"{interval(whole.agreement_of_explained, percent)}",
-        f"kappa: {decimal(whole.kappa.value)} ({decimal(low)} to {decimal(high)})",
-        *(
-            f"in {_order(order)}: same category {interval(found.n_agree)}"
-            for order, found in list(model.totals.items())[1:]
-        ),
-    ]
-    if model.published is not None:
-        counts = ", ".join(f"{n} ({order or 'order not stated'})" for order, n in model.published.n_agree.items())
-        lines.append(f"published: same category {counts}, left as failures {model.published.n_failures}")
-    if whole.n_undecided:
-        lacking = counted(whole.n_undecided, "case")
-        lines.append(f"without out-of-vocabulary evidence: {lacking}; brackets: worst to best case of it")
-    return Text("\n".join(lines))

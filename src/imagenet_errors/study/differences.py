@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from imagenet_errors.chain import ERROR_TYPES, Chain
+from imagenet_errors.chain import COUNTS_AS, ERROR_TYPES, Chain
 from imagenet_errors.images import ImageIndex
-from imagenet_errors.study.outcomes import OOV, RIGHT, PanelOutcomes
+from imagenet_errors.study.outcomes import OOV, PanelOutcomes
 from imagenet_errors.study.panel import SEVERITIES, PanelMistakes
 from imagenet_errors.tables import Annotations
 
@@ -38,6 +38,7 @@ KINDS = {
 _FINE = ERROR_TYPES.index("fine_grained")
 _PROTO = ERROR_TYPES.index("non_prototypical")
 _SPURIOUS = ERROR_TYPES.index("spurious_correlation")
+_RIGHT = [ERROR_TYPES.index(name) for name, kind in COUNTS_AS.items() if kind == "right"]
 _USED_ONCE = "Fine-grained with Multilabel Options"
 
 
@@ -133,7 +134,7 @@ def _kinds(
     fine = [_FINE, OOV]
     used_once = np.array([text == _USED_ONCE for text in mistakes.category.to_pylist()], dtype=np.bool_)
     fits = {
-        "labels_accept_it": np.isin(ours, RIGHT),
+        "labels_accept_it": np.isin(ours, _RIGHT),
         "multi_label_missing": real_accepts,
         "panels_wording": (np.isin(human, fine) & np.isin(ours, fine) & ~supported) | used_once,
         "order_of_severity": supported,

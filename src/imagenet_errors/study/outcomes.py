@@ -16,13 +16,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from imagenet_errors.chain import COUNTS_AS, ERROR_TYPES, Walk
+from imagenet_errors.chain import ERROR_TYPES, Walk
 from imagenet_errors.readers.judgements import ERROR_TYPE_OF_CATEGORY
 from imagenet_errors.tables import Verdicts
 
 FAILURE = ERROR_TYPES.index("model_failure")
 OOV = ERROR_TYPES.index("fine_grained_oov")
-RIGHT = [ERROR_TYPES.index(name) for name, kind in COUNTS_AS.items() if kind == "right"]
 CATEGORIES = tuple(name for name in ERROR_TYPES if name in ERROR_TYPE_OF_CATEGORY.values())
 """What the panel calls a mistake; it has no failures."""
 PAPERS_COLUMNS = (*CATEGORIES, "model_failure")
@@ -148,8 +147,7 @@ class Agreement:
 
     The bounds of kappa are its values where agreement is worst and best; ``kappa_interval`` is the
     bootstrap's, by what is known. ``most_frequent`` is the panel's most frequent category: calling every
-    case so would agree on ``n_most_frequent``, with a kappa of 0. ``n_right``: mistakes of the panel's that
-    the annotations accept.
+    case so would agree on ``n_most_frequent``, with a kappa of 0.
     """
 
     n: int
@@ -157,7 +155,6 @@ class Agreement:
     n_agree: Bounded
     most_frequent: str
     n_most_frequent: int
-    n_right: int
     n_failures: Bounded
     agreement: Bounded
     agreement_of_explained: Bounded
@@ -216,7 +213,6 @@ def agreement(outcomes: PanelOutcomes) -> Agreement:
         n_agree=_ordered([float(np.trace(table)) for table in tables]),
         most_frequent=ERROR_TYPES[most],
         n_most_frequent=int(per_category[most]),
-        n_right=int(tables[0][:, RIGHT].sum()),
         n_failures=_ordered([float(count) for count in n_failures]),
         agreement=_ordered([_share(np.trace(table), n_cases) for table in tables]),
         agreement_of_explained=_ordered([_share_of_explained(table) for table in tables]),

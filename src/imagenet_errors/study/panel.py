@@ -44,7 +44,7 @@ class PanelMistakes:
 
     def __len__(self) -> int:
         """Return the number of mistakes n."""
-        return len(self.cases)
+        return len(self.human)
 
     def take(self, chosen: NDArray[np.integer]) -> PanelMistakes:
         """Return the chosen mistakes."""

@@ -131,7 +131,7 @@ def _errors(
 
 
 def _label_sets(request: SensitivityRequest, basis: Basis) -> dict[str, Annotations]:
-    """Return the other label sets: ReaL's unless it is the base, those given, and what they make together."""
+    """Return the other label sets: ReaL's unless it is the base, those given, and the base and those as one."""
     given = {} if basis.inputs.annotations == "real" else {REAL: "real"}
     given |= {Path(name).stem: name for name in request.label_sets}
     sets = {
@@ -140,8 +140,7 @@ def _label_sets(request: SensitivityRequest, basis: Basis) -> dict[str, Annotati
     together = [basis.annotations, *(sets[Path(name).stem] for name in request.label_sets)]
     if len(together) > 1:
         for how in COMBINATIONS:
-            joined = combined(together, how)
-            sets[joined.name] = joined
+            sets[f"{how} of all"] = combined(together, how)
     return sets
 
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 from rich.console import Group, RenderableType
-from rich.table import Table
+from rich.markdown import Markdown
 from rich.text import Text
 
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.files import writing_folder
 from imagenet_errors.report.looks import looks
-from imagenet_errors.report.markdown import code, decimal, interval, md_table, percent
+from imagenet_errors.report.markdown import code, count, decimal, interval, md_table, percent
 from imagenet_errors.study.agreement import shared_command
 from imagenet_errors.study.effects import Distributions, Effect, mean_share_of_failures, shares_of_failures
 from imagenet_errors.study.outcomes import FAILURE, Bounded
@@ -27,6 +27,7 @@ FIGURES = ("sensitivity.png", "sensitivity.svg")
 LEVEL = 0.05
 """A probability below this is called more than chance, by convention."""
 _ERRORS = ERROR_TYPES[1:]
+_DECIMALS = ("chance", "chance_corrected", "kappa", "kappa_bootstrap", "rank_correlation")
 _ROW_INCHES, _WIDTH_INCHES, _MARGIN_INCHES = 0.27, 13.0, 1.7
 _INK, _FAINT = "#1f2328", "#c9d1d9"
 
@@ -58,7 +59,7 @@ def page(run: SensitivityRun, *, with_figure: bool = True) -> str:
         md_table(*_choices(run)),
         "![Agreement and distributions under each variant](sensitivity.svg)\n" if with_figure else "",
         "## Agreement with the panel\n",
-        _agreement_table(run),
+        _figures_table(run, [_agreement_figures(effect) for effect in run.effects]),
         _distribution_section(run),
         _label_set_section(run),
         _not_done(run),
@@ -68,20 +69,21 @@ def page(run: SensitivityRun, *, with_figure: bool = True) -> str:
 
 def sensitivity_view(run: SensitivityRun, *, with_figure: bool) -> RenderableType:
     """Return the table of choices, the label sets and what was written, for a terminal."""
-    parts: list[RenderableType] = [
-        _view(f"{run.n_mistakes} mistakes of the panel's, {len(run.models)} models", *_choices(run))
-    ]
-    if run.label_sets:
-        parts.append(_view("label sets", _LABEL_SET_HEADER, _label_set_cells(run.label_sets)))
-    if run.failures:
-        parts.append(Text("\n".join(f"Not read: {failure.reason}" for failure in run.failures), style="yellow"))
+    label_sets = md_table(_LABEL_SET_HEADER, _label_set_cells(run.label_sets)) if run.label_sets else ""
+    unread = [Text(f"Not read: {failure.reason}", style="yellow") for failure in run.failures]
     files = [*FILES, *(FIGURES if with_figure else ())]
-    return Group(*parts, Text(f"Written to {run.request.out}: {', '.join(files)}"))
+    tables = Markdown("\n".join([_sentence(run), "", md_table(*_choices(run)), label_sets]))
+    return Group(tables, *unread, Text(f"Written to {run.request.out}: {', '.join(files)}"))
 
 
 def rows(run: SensitivityRun) -> list[dict[str, Any]]:
-    """Return the table, a row a variant; what is undefined or not measured is None."""
-    return [_row(effect) for effect in run.effects]
+    """Return the table, a row a variant; a bounded figure is three columns."""
+    return [
+        {"choice": effect.variant.choice, "variant": effect.variant.name}
+        | _flat(_agreement_figures(effect))
+        | ({} if effect.distributions is None else _flat(_error_figures(effect.distributions)))
+        for effect in run.effects
+    ]
 
 
 def _command(run: SensitivityRun) -> str:
@@ -134,7 +136,7 @@ def _choices(run: SensitivityRun) -> tuple[list[str], list[list[object]]]:
             row += [
                 interval(changed, percent),
                 _span([each.share_of_failures for each in measured], percent),
-                _rank(min(ranks)),
+                decimal(min(ranks)),
             ]
         table.append(row)
     return header, table
@@ -146,60 +148,76 @@ def _span(figures: Sequence[Bounded], shown: Callable[[float], str]) -> str:
     return least if least == most else f"{least} to {most}"
 
 
-def _rank(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.3f}"
-
-
-def _agreement_table(run: SensitivityRun) -> str:
-    header = ["choice", "variant", "cases", "undecided", "same category", "share", "gained", "lost"]
-    header += ["chance", "corrected", "beyond", "kappa (interval)", "failures"]
-    return md_table(header, (_agreement_row(effect) for effect in run.effects), text_columns=2)
-
-
-def _agreement_row(effect: Effect) -> list[object]:
+def _agreement_figures(effect: Effect) -> dict[str, Any]:
     found = effect.agreement
-    low, high = found.kappa_interval
-    return [
-        effect.variant.choice,
-        effect.variant.name,
-        found.n,
-        found.n_undecided,
-        interval(found.n_agree),
-        interval(found.agreement, percent),
-        interval(effect.gained),
-        interval(effect.lost),
-        interval(effect.chance, decimal),
-        interval(effect.corrected, decimal),
-        beyond_chance([effect]),
-        f"{decimal(found.kappa.value)} ({decimal(low)} to {decimal(high)})",
-        interval(found.share_of_failures, percent),
+    return {
+        "n_cases": found.n,
+        "n_undecided": found.n_undecided,
+        "n_agree": found.n_agree,
+        "agreement": found.agreement,
+        "n_gained": effect.gained,
+        "n_lost": effect.lost,
+        "chance": effect.chance,
+        "chance_corrected": effect.corrected,
+        "beyond_chance": beyond_chance([effect]),
+        "kappa": found.kappa,
+        "kappa_bootstrap": found.kappa_interval,
+        "left_as_failures": found.share_of_failures,
+    }
+
+
+def _error_figures(measured: Distributions) -> dict[str, Any]:
+    return {
+        "n_top1_errors": int(measured.counts.known.sum()),
+        "changed": measured.changed,
+        **{f"portion_{name}": share for name, share in zip(_ERRORS, measured.portions[1:], strict=True)},
+        "failures_of_multi_label_errors": measured.share_of_failures,
+        "rank_correlation": measured.rank_correlation,
+    }
+
+
+def _flat(figures: dict[str, Any]) -> dict[str, Any]:
+    """Return a column for each plain figure, three for a bounded one, two for a pair."""
+    columns: dict[str, Any] = {}
+    for name, value in figures.items():
+        parts = value if isinstance(value, tuple) else (value,)
+        ends = {1: ("",), 2: ("_low", "_high"), 3: ("", "_least", "_most")}[len(parts)]
+        whole = name.startswith("n_")
+        columns |= {f"{name}{end}": int(part) if whole else part for end, part in zip(ends, parts, strict=True)}
+    return columns
+
+
+def _shown(name: str, value: Any) -> str:
+    """Return a figure for people: shares in percent, counts as such, the others with decimals."""
+    if not isinstance(value, tuple):
+        return f"{value:,}" if isinstance(value, int) else str(value)
+    style = count if name.startswith("n_") else decimal if name in _DECIMALS else percent
+    if len(value) == 3:
+        return interval(value, style)
+    return " to ".join(dict.fromkeys(style(part) for part in value))
+
+
+def _figures_table(run: SensitivityRun, figures: Sequence[dict[str, Any]]) -> str:
+    header = ["choice", "variant", *(name.removeprefix("portion_").removeprefix("n_") for name in figures[0])]
+    table = [
+        [effect.variant.choice, effect.variant.name, *(_shown(name, value) for name, value in row.items())]
+        for effect, row in zip(run.effects, figures, strict=True)
     ]
+    return md_table(header, table, text_columns=2)
 
 
 def _distribution_section(run: SensitivityRun) -> str:
-    if not run.models:
+    measured = [effect.distributions for effect in run.effects if effect.distributions is not None]
+    if not measured:
         return "No predictions were given, so no distributions.\n"
-    header = ["choice", "variant", "changed", *_ERRORS, "failures of multi-label errors", "rank correlation"]
-    table = [
-        [
-            effect.variant.choice,
-            effect.variant.name,
-            interval(measured.changed, percent),
-            *(interval(share, percent) for share in measured.portions[1:]),
-            interval(measured.share_of_failures, percent),
-            " and ".join(dict.fromkeys(map(_rank, measured.rank_correlation))),
-        ]
-        for effect in run.effects
-        if (measured := effect.distributions) is not None
-    ]
     return "\n".join(
         [
             "## Distributions\n",
             f"Mean over {len(run.models)} models of each type's share of their top-1 errors; *changed*: "
             "the share of all their errors that get another type than as it is; *rank correlation*: "
             "Spearman's, of the models ranked by their failures' share of multi-label errors, with the "
-            "ranking as it is, where unknown evidence says no and where it says yes.\n",
-            md_table(header, table, text_columns=2),
+            "ranking as it is, where unknown evidence says no, to where it says yes.\n",
+            _figures_table(run, [_error_figures(each) for each in measured]),
         ]
     )
 
@@ -264,41 +282,6 @@ def _not_done(run: SensitivityRun) -> str:
     return f"## Not done\n\n{md_table(['what', 'why'], table, text_columns=2)}" if table else ""
 
 
-def _row(effect: Effect) -> dict[str, Any]:
-    found, measured = effect.agreement, effect.distributions
-    row: dict[str, Any] = {
-        "choice": effect.variant.choice,
-        "variant": effect.variant.name,
-        "n_judged": found.n,
-        "n_undecided": found.n_undecided,
-        **_bounded("n_agree", found.n_agree),
-        **_bounded("n_gained", effect.gained),
-        **_bounded("n_lost", effect.lost),
-        **_bounded("chance", effect.chance),
-        **_bounded("chance_corrected", effect.corrected),
-        **_bounded("agreement", found.agreement),
-        "kappa": found.kappa.value,
-        "kappa_low": found.kappa_interval[0],
-        "kappa_high": found.kappa_interval[1],
-        **_bounded("share_left_as_failures", found.share_of_failures),
-        "n_models": len(measured.counts.known) if measured else 0,
-    }
-    return row | (_measured(measured) if measured else {})
-
-
-def _measured(measured: Distributions) -> dict[str, Any]:
-    row: dict[str, Any] = {"n_top1_errors": int(measured.counts.known.sum()), **_bounded("changed", measured.changed)}
-    for name, share in zip(_ERRORS, measured.portions[1:], strict=True):
-        row |= _bounded(f"portion_{name}", share)
-    row |= _bounded("failures_of_multi_label_errors", measured.share_of_failures)
-    if_no, if_yes = measured.rank_correlation
-    return row | {"rank_correlation": if_no, "rank_correlation_if_oov": if_yes}
-
-
-def _bounded(name: str, figure: Bounded) -> dict[str, float]:
-    return {name: figure.value, f"{name}_least": figure.low, f"{name}_most": figure.high}
-
-
 def _move_rows(run: SensitivityRun) -> list[dict[str, Any]]:
     """Return how often the models' errors go from each type under the base to each type under each variant."""
     return [
@@ -338,15 +321,6 @@ def _write_csv(path: Path, table: Sequence[dict[str, Any]]) -> None:
             writer.writerow(
                 {key: None if isinstance(cell, float) and math.isnan(cell) else cell for key, cell in row.items()}
             )
-
-
-def _view(title: str, header: Sequence[str], cells: Sequence[Sequence[object]]) -> Table:
-    table = Table(title=title, title_justify="left")
-    for place, column in enumerate(header):
-        table.add_column(column, justify="right" if place else "left")
-    for row in cells:
-        table.add_row(*(Text(str(cell)) for cell in row))
-    return table
 
 
 def draw(run: SensitivityRun, paths: Sequence[Path]) -> None:
