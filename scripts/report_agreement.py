@@ -32,7 +32,9 @@ def commands(shared: Path) -> dict[str, tuple[list[str], tuple[str, ...]]]:
     published = ["--published-cases", str(shared / "published/published_cases.csv")]
     models = str(shared / "predictions_many")
     label_sets = [
-        word for path in sorted((shared / "datasets/val-labels").glob("*.csv")) for word in ("--label-set", str(path))
+        word
+        for name in ("finegrained", "clean_validation")
+        for word in ("--label-set", str(shared / f"datasets/val-labels/{name}.csv"))
     ]
     return {
         "agreement": (
