@@ -29,7 +29,6 @@ def commands(shared: Path) -> dict[str, tuple[list[str], tuple[str, ...]]]:
         "--oov-evidence",
         str(shared / "published/oov_evidence.csv"),
     ]
-    published = ["--published-cases", str(shared / "published/published_cases.csv")]
     models = str(shared / "predictions_many")
     label_sets = [
         word
@@ -38,7 +37,7 @@ def commands(shared: Path) -> dict[str, tuple[list[str], tuple[str, ...]]]:
     ]
     return {
         "agreement": (
-            ["agreement", *against, *published, "--list-at-most", str(N_LISTED)],
+            ["agreement", *against, "--list-at-most", str(N_LISTED)],
             ("agreement.md",),
         ),
         "sensitivity": (

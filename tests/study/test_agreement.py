@@ -141,14 +141,6 @@ def test_a_long_list_of_differences_can_be_cut(agree):
     assert "And 1 more, in `cases.parquet`." in page
 
 
-def test_single_published_verdicts_are_compared_case_by_case(agree, world):
-    verdicts = world.folder / "published.csv"
-    verdicts.write_text("file_name,prediction,error_type\ni0.JPEG,1,fine_grained\ni5.JPEG,10,spurious_correlation\n")
-    _, out = agree("--published-cases", verdicts)
-    assert json.loads((out / "agreement.json").read_text())["published_verdicts"] == {"n_known": 2, "n_same": 1}
-    assert "| i5.JPEG | 10 | spurious_correlation | model_failure |" in (out / "agreement.md").read_text()
-
-
 def test_the_terminal_shows_the_table_the_figures_and_where_the_rest_lies(agree):
     answer, out = agree()
     row = next(line for line in answer.out.splitlines() if "4 (4 to 5)" in line)

@@ -1,12 +1,9 @@
-"""The published figures are the paper's, are recognised by the panel's counts, and single verdicts are matched."""
+"""The published figures are the paper's and recognised by the panel's counts."""
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from imagenet_errors.chain import ERROR_TYPES
-from imagenet_errors.images import ImageIndex
-from imagenet_errors.problems import InputError
 from imagenet_errors.study.outcomes import CATEGORIES, OOV, PAPERS_COLUMNS, PanelOutcomes
 from imagenet_errors.study.published import (
     ORDERS,
@@ -14,12 +11,9 @@ from imagenet_errors.study.published import (
     PROGRAM,
     PUBLISHED,
     published_for,
-    read_published_verdicts,
 )
-from imagenet_errors.tables import Cases, Ragged
 
 VIT, SOUPS = PUBLISHED
-IMAGES = ImageIndex(pa.array(["a.JPEG", "b.JPEG"]))
 
 
 def test_greedy_soups_table_adds_up_to_the_papers_totals():
@@ -59,30 +53,6 @@ def test_the_cases_are_recognised_by_how_many_the_panel_put_into_each_category(k
 
 def test_other_cases_have_no_published_figures():
     assert published_for(outcomes({**SOUPS.n_human, "fine_grained": 1})) is None
-
-
-def test_single_verdicts_are_found_by_image_and_prediction(tmp_path):
-    path = tmp_path / "cases.csv"
-    path.write_text("file_name,prediction,error_type\nb.JPEG,7,fine_grained\nx.JPEG,1,correct\n")
-    rows, prediction = np.array([0, 1, 1]), np.array([7, 7, 8], dtype=np.int16)
-    cases = Cases(rows, prediction, prediction, Ragged.of([[], [], []]))
-    found = read_published_verdicts(path, IMAGES).of(cases)
-    assert found.tolist() == [-1, ERROR_TYPES.index("fine_grained"), -1]
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        pytest.param("file_name,prediction\na.JPEG,1\n", "error_type", id="a column is missing"),
-        pytest.param("file_name,prediction,error_type\na.JPEG,one,correct\n", "one", id="no number"),
-        pytest.param("file_name,prediction,error_type\na.JPEG,1,wrong\n", "1 verdict of an unknown", id="unknown type"),
-    ],
-)
-def test_a_table_that_holds_no_verdicts_is_refused(tmp_path, text, says):
-    path = tmp_path / "cases.csv"
-    path.write_text(text)
-    with pytest.raises(InputError, match=says):
-        read_published_verdicts(path, IMAGES)
 
 
 def as_published(known, *, n_undecided=0, **moved):

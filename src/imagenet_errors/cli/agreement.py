@@ -35,13 +35,6 @@ def agreement(
     basis: PanelBasis = options.FROM_EXPERTS,
     evidence: EvidenceFiles = options.NO_FILES,
     panel_list: PanelList = True,
-    published_cases: Annotated[
-        Path | None,
-        Parameter(
-            help="CSV of single published verdicts (file_name,prediction,error_type) to compare with.",
-            group=options.INPUTS,
-        ),
-    ] = None,
     list_at_most: Annotated[
         int | None, Parameter(help="List at most so many differences of a kind in agreement.md.", group=options.OUTPUT)
     ] = None,
@@ -61,7 +54,6 @@ def agreement(
             inputs=basis.inputs(evidence),
             out=options.out_or_default(out, human, alone="agreement"),
             use_panel_list=panel_list,
-            published_cases=published_cases,
             list_at_most=list_at_most,
         )
     )

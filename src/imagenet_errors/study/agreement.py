@@ -16,7 +16,6 @@ from typing import Any
 from imagenet_errors.chain import DEFAULT_ORDER, ERROR_TYPES, build_chain
 from imagenet_errors.evidence.sources import OPTIONS, Evidence
 from imagenet_errors.files import check_folder
-from imagenet_errors.images import ImageIndex
 from imagenet_errors.inputs import Basis, Inputs, load_basis
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.annotations import read_real
@@ -27,9 +26,7 @@ from imagenet_errors.study.panel import PanelMistakes, SharedMistakes, evaluated
 from imagenet_errors.study.published import (
     ORDERS,
     PublishedAgreement,
-    PublishedVerdicts,
     published_for,
-    read_published_verdicts,
 )
 from imagenet_errors.tables import Verdicts
 
@@ -46,16 +43,13 @@ class AgreementRequest:
     """The panel's files (model -> file) to set our verdicts against, by what, and where to put the answer.
 
     ``use_panel_list``: the images that the panel calls non-prototypical feed that stage, as in the published
-    method.
-    ``published_cases``: single published verdicts, to compare with ours one by one. ``list_at_most``: of each
-    kind of difference, so many are listed in the page (None: all).
+    method. ``list_at_most``: of each kind of difference, so many are listed in the page (None: all).
     """
 
     human: Mapping[str, Path]
     inputs: Inputs
     out: Path
     use_panel_list: bool = True
-    published_cases: Path | None = None
     list_at_most: int | None = None
 
 
@@ -91,7 +85,6 @@ class AgreementRun:
     models: tuple[ModelAgreement, ...]
     shared: tuple[SharedMistakes, ...]
     differences: Differences
-    published_verdicts: PublishedVerdicts | None
 
     @property
     def outcomes(self) -> PanelOutcomes:
@@ -108,15 +101,13 @@ def agree(request: AgreementRequest) -> AgreementRun:
         A file cannot be used: see ``study.panel.read_panel`` for the panel's.
     """
     check_folder(request.out)
-    check_files((*request.human.values(), *filter(None, [request.published_cases])))
+    check_files(request.human.values())
     basis = load_basis(with_panel_list(request.inputs, request.human if request.use_panel_list else {}))
     mistakes, excluded = evaluated(read_panel(request.human, basis.annotations), basis.annotations)
     verdicts = basis.chain.ask(mistakes.cases).verdicts(basis.class_names)
     by_order = {order_name(basis): PanelOutcomes(mistakes.human, possible_types(verdicts))}
     for name in ORDERS:
         by_order.setdefault(name, outcomes_of(mistakes, on_evidence(basis, basis.evidence, ORDERS[name])))
-    images = ImageIndex(basis.annotations.file_names)
-    published = request.published_cases
     return AgreementRun(
         request=request,
         basis=basis,
@@ -127,11 +118,10 @@ def agree(request: AgreementRequest) -> AgreementRun:
         models=tuple(_model(mistakes, name, by_order) for name in mistakes.models),
         shared=shared_mistakes(mistakes),
         differences=_differences(mistakes, by_order[order_name(basis)], basis),
-        published_verdicts=None if published is None else read_published_verdicts(published, images),
     )
 
 
-def check_files(paths: tuple[Path, ...]) -> None:
+def check_files(paths: Iterable[Path]) -> None:
     """Refuse a path that is not there, before anything is read.
 
     Raises

@@ -21,7 +21,6 @@ from imagenet_errors.files import writing_folder
 from imagenet_errors.runs.directory import ERROR_TYPE, error_type_column
 from imagenet_errors.study.agreement import AgreementRun, ModelAgreement, input_files, shared_command
 from imagenet_errors.study.outcomes import CATEGORIES, COLUMNS, LEVEL, N_RESAMPLES, Bounded, BoundedCounts
-from imagenet_errors.study.published import PROGRAM
 
 FILES = ("cases.parquet", "table.csv", "agreement.json", "agreement.md")
 
@@ -114,7 +113,6 @@ def as_json(run: AgreementRun) -> dict[str, Any]:
         "models": {model.model: _model_json(model) for model in run.models},
         "shared_mistakes": [{**asdict(one), "is_copied": one.is_copied} for one in run.shared],
         "differences": dict(run.differences.kinds),
-        "published_verdicts": _published_verdicts_json(run),
     }
     plain: dict[str, Any] = _plain(content)
     return plain
@@ -124,16 +122,13 @@ def command(run: AgreementRun) -> str:
     """Return the command that gives this answer."""
     request = run.request
     more: list[str | Path] = [] if request.use_panel_list else ["--no-panel-list"]
-    more += [] if request.published_cases is None else ["--published-cases", request.published_cases]
     more += [] if request.list_at_most is None else ["--list-at-most", str(request.list_at_most)]
     return shared_command("agreement", request.human, request.inputs, *more)
 
 
 def files_of(run: AgreementRun) -> list[dict[str, Any]]:
     """Return what the answer was made from."""
-    request = run.request
-    published = () if request.published_cases is None else (request.published_cases,)
-    return input_files((*request.human.values(), *request.inputs.files, *published))
+    return input_files((*run.request.human.values(), *run.request.inputs.files))
 
 
 def _model_json(model: ModelAgreement) -> dict[str, Any]:
@@ -150,14 +145,6 @@ def _model_json(model: ModelAgreement) -> dict[str, Any]:
 
 def _counts_json(counts: BoundedCounts) -> dict[str, Any]:
     return {"known": _by_name(counts.known), "least": _by_name(counts.low), "most": _by_name(counts.high)}
-
-
-def _published_verdicts_json(run: AgreementRun) -> dict[str, int] | None:
-    """Count the cases with a published verdict, and those whose is ours in the published order."""
-    if run.published_verdicts is None:
-        return None
-    theirs, ours = run.published_verdicts.of(run.mistakes.cases), run.by_order[PROGRAM].ours
-    return {"n_known": int((theirs >= 0).sum()), "n_same": int(((theirs >= 0) & (theirs == ours)).sum())}
 
 
 def _plain(value: Any) -> Any:

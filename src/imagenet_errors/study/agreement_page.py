@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
 from rich.console import Group, RenderableType
 from rich.markdown import Markdown
 from rich.text import Text
@@ -17,7 +16,7 @@ from imagenet_errors.study.agreement_files import FILES, command, files_of
 from imagenet_errors.study.differences import KINDS
 from imagenet_errors.study.outcomes import CATEGORIES, COLUMNS, N_RESAMPLES, PAPERS_COLUMNS, Agreement, PanelOutcomes
 from imagenet_errors.study.panel import SharedMistakes
-from imagenet_errors.study.published import PROGRAM, PublishedAgreement
+from imagenet_errors.study.published import PublishedAgreement
 
 _CORNER = "panel \\ ours"
 
@@ -26,7 +25,7 @@ def page(run: AgreementRun) -> str:
     """Return the whole page."""
     parts = ["# Agreement with the human experts\n", _how(run)]
     parts += [section for model in run.models for section in (_model_section(model), _published_section(model))]
-    parts += [_published_verdicts_section(run), _shared_section(run), _differences(run), _inputs_section(run)]
+    parts += [_shared_section(run), _differences(run), _inputs_section(run)]
     return "\n".join(part for part in parts if part)
 
 
@@ -123,18 +122,18 @@ def _trivial(whole: Agreement) -> str:
 
 def _figures_table(first: str, figures: dict[str, Agreement]) -> str:
     header = [first, "n", "same category", "share", "of those explained", "left as failures", "kappa", "bootstrap"]
-    return md_table(header, ([part, *_figures_row(found)] for part, found in figures.items()))
+    return md_table(header, ([part, *_figures_row(agreed)] for part, agreed in figures.items()))
 
 
-def _figures_row(found: Agreement) -> list[str]:
-    low, high = found.kappa_interval
+def _figures_row(agreed: Agreement) -> list[str]:
+    low, high = agreed.kappa_interval
     return [
-        str(found.n),
-        interval(found.n_agree),
-        interval(found.agreement, percent),
-        interval(found.agreement_of_explained, percent),
-        f"{interval(found.n_failures)}, {interval(found.share_of_failures, percent)}",
-        interval(found.kappa, decimal),
+        str(agreed.n),
+        interval(agreed.n_agree),
+        interval(agreed.agreement, percent),
+        interval(agreed.agreement_of_explained, percent),
+        f"{interval(agreed.n_failures)}, {interval(agreed.share_of_failures, percent)}",
+        interval(agreed.kappa, decimal),
         f"{decimal(low)} to {decimal(high)}",
     ]
 
@@ -157,15 +156,15 @@ def _categories_table(figures: dict[str, Agreement]) -> str:
         [
             part,
             name,
-            own.n_human,
-            own.n_ours,
-            own.n_both,
-            interval(own.precision, percent),
-            interval(own.recall, percent),
+            each.n_human,
+            each.n_ours,
+            each.n_both,
+            interval(each.precision, percent),
+            interval(each.recall, percent),
         ]
-        for part, found in figures.items()
+        for part, agreed in figures.items()
         if part != NOT_CIRCULAR
-        for name, own in found.categories.items()
+        for name, each in agreed.categories.items()
     ]
     return md_table(["cases", "category", "panel", "ours", "both", "precision", "recall"], rows, text_columns=2)
 
@@ -198,11 +197,11 @@ def _published_section(model: ModelAgreement) -> str:
 def _published_totals(published: PublishedAgreement, totals: dict[str, Agreement]) -> str:
     """Return a row a stage order: what was published for it, and ours."""
     rows = []
-    for order, found in totals.items():
+    for order, agreed in totals.items():
         theirs = published.n_agree.get(order, published.n_agree.get(""))
         unsure = " (order not stated)" if order not in published.n_agree and theirs is not None else ""
         agrees = "–" if theirs is None else f"{theirs}{unsure}"
-        rows.append([order, agrees, interval(found.n_agree), published.n_failures, interval(found.n_failures)])
+        rows.append([order, agrees, interval(agreed.n_agree), published.n_failures, interval(agreed.n_failures)])
     header = ["stage order", "same category: published", "ours", "left as failures: published", "ours"]
     return md_table(header, rows)
 
@@ -211,28 +210,6 @@ def _published_cell(published: PublishedAgreement, ours: PanelOutcomes, human: s
     least = "" if published.is_whole else "≥ "
     apart = " ≠" if published.is_apart(ours, human, column) else ""
     return f"{least}{published.cells[human][column]} / {interval(ours.counts.cell(human, column))}{apart}"
-
-
-def _published_verdicts_section(run: AgreementRun) -> str:
-    """Compare ours with single published verdicts, case by case, in the published program's order."""
-    if run.published_verdicts is None:
-        return ""
-    theirs, ours = run.published_verdicts.of(run.mistakes.cases), run.by_order[PROGRAM].ours
-    rows = np.flatnonzero((theirs >= 0) & (theirs != ours)).tolist()
-    n_known = int((theirs >= 0).sum())
-    names, cases = run.basis.annotations.file_names, run.mistakes.cases
-    table = [
-        [names[int(cases.rows[row])], cases.prediction[row], ERROR_TYPES[theirs[row]], ERROR_TYPES[ours[row]]]
-        for row in rows
-    ]
-    return "\n".join(
-        [
-            "## Single published verdicts\n",
-            f"{n_known} of {len(theirs)} cases have a published verdict in the file given; ours, in the published "
-            f"program's order, is the same in {n_known - len(rows)}.\n",
-            md_table(["image", "class", "published", "ours"], table) if rows else "",
-        ]
-    )
 
 
 def _shared_section(run: AgreementRun) -> str:

@@ -61,7 +61,7 @@ class Distributions:
     def portions(self) -> tuple[Bounded, ...]:
         """Of every type its share of the top-1 errors, averaged over the models."""
         totals = self.counts.known.sum(axis=1, keepdims=True)
-        shares = [_mean_over_models(part / np.maximum(totals, 1)) for part in _parts(self.counts)]
+        shares = [_mean_over_models(part / np.maximum(totals, 1)) for part in self.counts]
         return tuple(Bounded(*(float(share[place]) for share in shares)) for place in range(len(ERROR_TYPES)))
 
     @property
@@ -116,7 +116,7 @@ def mean_share_of_failures(counts: BoundedCounts, *, of_top1_errors: bool = Fals
     errors = counts.known[:, 1:] if of_top1_errors else counts.known * IS_MULTI_LABEL_ERROR
     totals = errors.sum(axis=1).astype(np.float64)
     totals[totals == 0] = np.nan
-    return Bounded(*(float(_mean_over_models(part[:, FAILURE] / totals)) for part in _parts(counts)))
+    return Bounded(*(float(_mean_over_models(part[:, FAILURE] / totals)) for part in counts))
 
 
 def rank_correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
@@ -250,10 +250,6 @@ def _ends(counts: BoundedCounts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     yes = counts.low.copy()
     yes[:, OOV] = counts.high[:, OOV]
     return counts.known, yes
-
-
-def _parts(counts: BoundedCounts) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    return counts.known, counts.low, counts.high
 
 
 def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -46,8 +46,7 @@ class Bounded(NamedTuple):
     high: float
 
 
-@dataclass(frozen=True, eq=False)
-class BoundedCounts:
+class BoundedCounts(NamedTuple):
     """Cases by row and error type, int64 [R, T] each: by what is known, the least and the most of each cell."""
 
     known: NDArray[np.int64]
@@ -57,7 +56,7 @@ class BoundedCounts:
     def cell(self, human: str, column: str) -> Bounded:
         """Return one cell by names; rows are ``ERROR_TYPES``, too."""
         at = ERROR_TYPES.index(human), ERROR_TYPES.index(column)
-        return Bounded(int(self.known[at]), int(self.low[at]), int(self.high[at]))
+        return Bounded(*(int(cells[at]) for cells in self))
 
 
 def possible_types(verdicts: Verdicts | Walk) -> NDArray[np.int8]:
@@ -229,9 +228,8 @@ def _share_of_explained(table: NDArray[np.int64]) -> float:
 
 
 def _category(counts: BoundedCounts, place: int) -> CategoryFigures:
-    tables = (counts.known, counts.low, counts.high)
-    hits = [int(cells[place, place]) for cells in tables]
-    misses = [int(cells[:, place].sum()) - hit for cells, hit in zip(tables, hits, strict=True)]
+    hits = [int(cells[place, place]) for cells in counts]
+    misses = [int(cells[:, place].sum()) - hit for cells, hit in zip(counts, hits, strict=True)]
     n_human = int(counts.known[place].sum())
     return CategoryFigures(
         n_human=n_human,

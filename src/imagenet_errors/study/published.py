@@ -6,19 +6,12 @@ Source: Peychev et al., NeurIPS 2023, comparison with the experts; the single ve
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
 
 from imagenet_errors.chain import DEFAULT_ORDER, ERROR_TYPES, PUBLISHED_ORDER
-from imagenet_errors.images import ImageIndex
-from imagenet_errors.problems import InputError, counted
 from imagenet_errors.study.outcomes import CATEGORIES, PAPERS_COLUMNS, PanelOutcomes
-from imagenet_errors.tables import Cases, case_codes
 
 PAPER, PROGRAM = "the paper's", "the published program's"
 ORDERS = {PAPER: DEFAULT_ORDER, PROGRAM: PUBLISHED_ORDER}
@@ -94,44 +87,3 @@ def published_for(outcomes: PanelOutcomes) -> PublishedAgreement | None:
     counts = np.bincount(outcomes.human, minlength=len(ERROR_TYPES))
     ours = {name: int(counts[ERROR_TYPES.index(name)]) for name in CATEGORIES}
     return next((known for known in PUBLISHED if known.n_human == ours), None)
-
-
-@dataclass(frozen=True, eq=False)
-class PublishedVerdicts:
-    """Published error types of single cases: ``codes`` int64 [m] ascending, ``error_type`` int8 [m]."""
-
-    codes: NDArray[np.int64]
-    error_type: NDArray[np.int8]
-
-    def of(self, cases: Cases) -> NDArray[np.int8]:
-        """Return int8 [n]: each case's published error type, -1 where none is known."""
-        if not len(self.codes):
-            return np.full(len(cases), -1, dtype=np.int8)
-        at = np.minimum(np.searchsorted(self.codes, cases.codes), len(self.codes) - 1)
-        return np.where(self.codes[at] == cases.codes, self.error_type[at], np.int8(-1))
-
-
-def read_published_verdicts(path: Path, images: ImageIndex) -> PublishedVerdicts:
-    """Read a CSV with columns ``file_name``, ``prediction``, ``error_type``; others' images are left out.
-
-    Raises
-    ------
-    InputError
-        A column is missing, a prediction is no number or an error type is not one of ``chain.ERROR_TYPES``.
-    """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as lines:
-            rows = [(row["file_name"], int(row["prediction"]), row["error_type"]) for row in csv.DictReader(lines)]
-    except (OSError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
-        raise InputError(
-            path, f"no table of verdicts: {error}", fix="Give a CSV with file_name,prediction,error_type."
-        ) from None
-    unknown = [kind for _, _, kind in rows if kind not in ERROR_TYPES]
-    if unknown:
-        what = f"{counted(len(unknown), 'verdict')} of an unknown error type"
-        raise InputError(path, what, example=unknown[0], fix=f"Known are: {', '.join(ERROR_TYPES)}.")
-    place = images.rows(pa.array([name for name, _, _ in rows], type=pa.string()), where=path)
-    codes = case_codes(place, np.array([prediction for _, prediction, _ in rows], dtype=np.int64))
-    error_type = np.array([ERROR_TYPES.index(kind) for _, _, kind in rows], dtype=np.int8)
-    codes, first = np.unique(codes[place >= 0], return_index=True)
-    return PublishedVerdicts(codes, error_type[place >= 0][first])

@@ -95,13 +95,13 @@ def _command(run: SensitivityRun) -> str:
 
 
 def _sentence(run: SensitivityRun) -> str:
-    found, measured = run.base.agreement, run.base.distributions
+    agreed, measured = run.base.agreement, run.base.distributions
     failures = (
         f"; {interval(measured.share_of_failures, percent)} of multi-label errors are failures" if measured else ""
     )
     return (
-        f"As it is: {interval(found.n_agree)} of {found.n} cases in the panel's category, kappa "
-        f"{interval(found.kappa, decimal)}{failures}."
+        f"As it is: {interval(agreed.n_agree)} of {agreed.n} cases in the panel's category, kappa "
+        f"{interval(agreed.kappa, decimal)}{failures}."
     )
 
 
@@ -121,12 +121,12 @@ def _choices(run: SensitivityRun) -> tuple[list[str], list[list[object]]]:
     )
     table: list[list[object]] = []
     for choice, effects in run.choices.items():
-        found = [effect.agreement for effect in effects]
+        agreements = [effect.agreement for effect in effects]
         row = [
             choice,
             len(effects),
-            _span([each.agreement for each in found], percent),
-            _span([each.kappa for each in found], decimal),
+            _span([each.agreement for each in agreements], percent),
+            _span([each.kappa for each in agreements], decimal),
             beyond_chance(effects),
         ]
         measured = [effect.distributions for effect in effects if effect.distributions is not None]
@@ -149,20 +149,20 @@ def _span(figures: Sequence[Bounded], shown: Callable[[float], str]) -> str:
 
 
 def _agreement_figures(effect: Effect) -> dict[str, Any]:
-    found = effect.agreement
+    agreed = effect.agreement
     return {
-        "n_cases": found.n,
-        "n_undecided": found.n_undecided,
-        "n_agree": found.n_agree,
-        "agreement": found.agreement,
+        "n_cases": agreed.n,
+        "n_undecided": agreed.n_undecided,
+        "n_agree": agreed.n_agree,
+        "agreement": agreed.agreement,
         "n_gained": effect.gained,
         "n_lost": effect.lost,
         "chance": effect.chance,
         "chance_corrected": effect.corrected,
         "beyond_chance": beyond_chance([effect]),
-        "kappa": found.kappa,
-        "kappa_bootstrap": found.kappa_interval,
-        "left_as_failures": found.share_of_failures,
+        "kappa": agreed.kappa,
+        "kappa_bootstrap": agreed.kappa_interval,
+        "left_as_failures": agreed.share_of_failures,
     }
 
 
