@@ -48,8 +48,8 @@ class Distributions:
 
     ``moves`` int64 [T, T]: the errors that count under both, by type under the base (row) and here (column), by
     what is known; ``changed``: the share of these that get another type. ``rank_correlation``: Spearman's, of the
-    models by their share of failures among multi-label errors, with the base: where unknown evidence says no, and
-    where it says yes. NaN where undefined.
+    models by their share of failures among multi-label errors that count under both, with the base: where unknown
+    evidence says no, and where it says yes. NaN where undefined.
     """
 
     counts: BoundedCounts
@@ -223,19 +223,23 @@ def _effect(
 
 
 def _distributions(outcome: VariantOutcome, base: VariantOutcome, errors: ModelErrors) -> Distributions:
-    before, after = base.of_models, outcome.of_models
     n_of_case = np.bincount(errors.case, minlength=len(errors.cases))
-    both = ((before[0] > 0) & (after[0] > 0))[errors.case]
-    moves = cross_table(before[0][errors.case[both]], after[0][errors.case[both]], len(ERROR_TYPES))
+    both = (base.of_models[0] > 0) & (outcome.of_models[0] > 0)
+    before, after = (np.where(both, types, np.int8(0)) for types in (base.of_models, outcome.of_models))
+    moves = cross_table(before[0][errors.case], after[0][errors.case], len(ERROR_TYPES))
+    moves[0] = 0
     changed = outcome.compared(base, np.not_equal, models=True, weights=n_of_case)
-    n_both = max(int(moves.sum()), 1)
-    counts, counts_before = (error_counts(errors, types) for types in (after, before))
+    n_both = int(moves.sum()) or float("nan")
     ranks = [
         rank_correlation(shares_of_failures(here), shares_of_failures(there))
-        for here, there in zip(_ends(counts), _ends(counts_before), strict=True)
+        for here, there in zip(_ends(error_counts(errors, after)), _ends(error_counts(errors, before)), strict=True)
     ]
-    changed_share = Bounded(*(n / n_both for n in changed)) if moves.any() else Bounded(*(float("nan"),) * 3)
-    return Distributions(counts, moves, changed_share, (ranks[0], ranks[1]))
+    return Distributions(
+        counts=error_counts(errors, outcome.of_models),
+        moves=moves,
+        changed=Bounded(*(n / n_both for n in changed)),
+        rank_correlation=(ranks[0], ranks[1]),
+    )
 
 
 def error_counts(errors: ModelErrors, possible: NDArray[np.int8]) -> BoundedCounts:

@@ -358,17 +358,21 @@ def _draw_agreement(axis: Any, run: SensitivityRun) -> None:
 
 
 def _draw_distributions(axis: Any, run: SensitivityRun) -> None:
-    """Draw a stacked bar a variant: each type's share of top-1 errors by what is known, averaged over the models."""
+    """Draw a stacked bar a variant: each type's share of top-1 errors, faint where unknown evidence may change it."""
     measured = [effect.distributions for effect in run.effects if effect.distributions is not None]
-    portions = 100 * np.array([[share.value for share in each.portions] for each in measured])
+    portions = 100 * np.array([each.portions for each in measured])
     left = np.zeros(len(measured))
     for place, look in enumerate(looks()):
-        if look.name in _ERRORS:
-            axis.barh(
-                np.arange(len(measured)), portions[:, place], left=left, color=look.light, height=0.72, label=look.name
-            )
-            left += portions[:, place]
-    axis.set_xlabel(f"share of top-1 errors, %, mean of {len(run.models)} models")
+        known, least, _ = portions[:, place].T
+        for width, alpha, label in ((least, 1.0, look.name), (known - least, 0.45, None)):
+            if look.name in _ERRORS:
+                axis.barh(
+                    range(len(measured)), width, left=left, color=look.light, alpha=alpha, height=0.72, label=label
+                )
+                left += width
+    axis.set_xlabel(
+        f"share of top-1 errors, %, mean of {len(run.models)} models; faint: may be fine_grained_oov instead"
+    )
     axis.tick_params(axis="y", length=0)
     _frame(axis, n_columns=4)
 
