@@ -14,9 +14,7 @@ from imagenet_errors.cli.screen import console, progress
 
 
 def sensitivity(
-    predictions: options.Predictions = (),
-    /,
-    *,
+    *predictions: options.Predictions,
     human: Human = (),
     basis: PanelBasis = options.FROM_EXPERTS,
     evidence: EvidenceFiles = options.NO_FILES,
