@@ -163,9 +163,10 @@ def test_a_label_set_that_cannot_be_measured_says_why(world, tmp_path):
 
 def test_tables_of_evidence_from_other_pools_are_compared(world, tmp_path):
     pool = tmp_path / "val_pool.csv"
-    pool.write_text("file_name,prediction,is_oov\ni1.JPEG,9,false\ni2.JPEG,9,true\ni3.JPEG,10,false\n")
+    rows = ("i1.JPEG,9,false,small", "i2.JPEG,9,true,small", "i3.JPEG,10,false,small")
+    pool.write_text("\n".join(["file_name,prediction,is_oov,encoder", *rows]) + "\n")
     table = vary(world, tmp_path / "out", oov_tables=(pool,))
-    row = table["out-of-vocabulary evidence", "val_pool"]
+    row = table["out-of-vocabulary evidence", "val_pool (small)"]
     assert (row["n_gained"], row["n_gained_most"], row["n_lost"], row["n_lost_most"]) == ("1", "1", "1", "2")
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from imagenet_errors.cli import options
 from imagenet_errors.cli.options import EvidenceFiles, PanelBasis
@@ -36,7 +37,12 @@ def agreement(
     evidence: EvidenceFiles = options.NO_FILES,
     panel_list: PanelList = True,
     list_at_most: Annotated[
-        int | None, Parameter(help="List at most so many differences of a kind in agreement.md.", group=options.OUTPUT)
+        int | None,
+        Parameter(
+            help="List at most so many differences of a kind in agreement.md.",
+            group=options.OUTPUT,
+            validator=Number(gte=0),
+        ),
     ] = None,
     out: options.Out = None,
     as_json: options.AsJson = False,

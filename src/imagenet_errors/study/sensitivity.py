@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import pyarrow.compute as pc
+
 from imagenet_errors.chain import build_chain
 from imagenet_errors.evidence.oov import OovEvidence, read_oov_evidence
 from imagenet_errors.evidence.sources import load_evidence
@@ -145,8 +147,15 @@ def _label_sets(request: SensitivityRequest, basis: Basis) -> dict[str, Annotati
 
 
 def _pools(request: SensitivityRequest, basis: Basis) -> dict[str, OovEvidence]:
+    """Return the other tables of evidence by file name, with the pool and encoder that they say."""
     images = ImageIndex(basis.annotations.file_names)
-    return {path.stem: read_oov_evidence(path, images) for path in request.oov_tables}
+    tables = [(path.stem, read_oov_evidence(path, images)) for path in request.oov_tables]
+    return {" ".join([stem, *_made_with(oov)]): oov for stem, oov in tables}
+
+
+def _made_with(oov: OovEvidence) -> list[str]:
+    columns = [oov.table[name] for name in ("pool", "encoder") if name in oov.table.column_names]
+    return [f"({value})" for column in columns for value in pc.unique(column.drop_null()).to_pylist()]
 
 
 def _by_label_set(
