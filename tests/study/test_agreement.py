@@ -163,7 +163,9 @@ def test_an_unusable_file_writes_nothing_and_ends_with_status_2(agree, world):
 
 def test_a_missing_file_is_named(agree, world):
     answer, _ = agree(human=[world.folder / "nothing.json"])
-    assert answer.err.strip() == f"Error: {world.folder / 'nothing.json'}: no such file. Check the path."
+    assert answer.err.startswith(
+        f"Error: {world.folder / 'nothing.json'}: no such file. Check the path, or name one of"
+    )
 
 
 # --- the real panel -------------------------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ def test_undefined_figures_are_null_in_the_json(written):
 def test_the_inputs_are_recorded_with_their_hashes(written):
     out = written()
     inputs = json.loads((out / "agreement.json").read_text())["inputs"]
-    assert {row["file"] for row in inputs} == {
+    assert {row["file_name"] for row in inputs} == {
         "vit_mistakes.json",
         "annotations.csv",
         "fish.toml",

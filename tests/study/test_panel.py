@@ -6,7 +6,7 @@ from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.annotations import read_annotations
-from imagenet_errors.study.panel import evaluated, named_by_stem, read_panel, shared_mistakes
+from imagenet_errors.study.panel import evaluated, panel_files, read_panel, shared_mistakes
 from panel_world import JUDGED, JUDGED_AGAIN, panel_world, write_judgements
 
 PROBLEMATIC = ("i6.JPEG", 30, "Fine-grained error", "Minor")
@@ -19,7 +19,7 @@ def world(tmp_path):
 
 def read(world, *paths):
     annotations = read_annotations(world.annotations, imagenet_1k())
-    return read_panel(named_by_stem(paths), annotations), annotations
+    return read_panel(panel_files(paths), annotations), annotations
 
 
 def test_every_judgement_is_one_case_of_its_image_and_prediction(world):
@@ -123,7 +123,7 @@ def test_a_file_in_another_layout_is_refused(world, content, says):
 def test_two_files_of_one_name_are_refused(world, tmp_path):
     (tmp_path / "other").mkdir()
     twin = write_judgements(tmp_path / "other" / world.human.name, *JUDGED)
-    with pytest.raises(InputError, match="another file is named 'vit_mistakes', too"):
+    with pytest.raises(InputError, match="another file is of vit_mistakes, too"):
         read(world, world.human, twin)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -12,12 +11,13 @@ from imagenet_errors.cli import options
 from imagenet_errors.cli.options import EvidenceFiles, PanelBasis
 from imagenet_errors.cli.screen import console, say_json
 
+BOTH = "panel"
 Human = Annotated[
-    tuple[Path, ...],
+    tuple[str, ...],
     Parameter(
-        help="The panel's judgements of one model's mistakes. May be given several times.",
+        help="What the panel says of one model's mistakes: FILE, or fetched once: vit3b, greedy-soups, panel (both). "
+        "May be given several times.",
         group=options.INPUTS,
-        show_default=False,
         negative=(),
     ),
 ]
@@ -32,7 +32,7 @@ PanelList = Annotated[
 
 def agreement(
     *,
-    human: Human = (),
+    human: Human = (BOTH,),
     basis: PanelBasis = options.FROM_EXPERTS,
     evidence: EvidenceFiles = options.NO_FILES,
     panel_list: PanelList = True,
@@ -44,6 +44,7 @@ def agreement(
             validator=Number(gte=0),
         ),
     ] = None,
+    offline: options.Offline = False,
     out: options.Out = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -52,13 +53,14 @@ def agreement(
     from imagenet_errors.study.agreement_files import as_json as figures_of
     from imagenet_errors.study.agreement_files import write_agreement
     from imagenet_errors.study.agreement_page import agreement_view, page
-    from imagenet_errors.study.panel import named_by_stem
+    from imagenet_errors.study.panel import panel_files
 
+    inputs, files = basis.inputs(evidence, offline=offline), panel_files(human)
     run = agree(
         AgreementRequest(
-            human=named_by_stem(human),
-            inputs=basis.inputs(evidence),
-            out=options.out_or_default(out, human, alone="agreement"),
+            human=files,
+            inputs=inputs,
+            out=options.out_or_default(out, tuple(files.values()), alone="agreement"),
             use_panel_list=panel_list,
             list_at_most=list_at_most,
         )

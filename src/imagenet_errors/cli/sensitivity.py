@@ -8,14 +8,14 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from imagenet_errors.cli import options
-from imagenet_errors.cli.agreement import Human, PanelList
+from imagenet_errors.cli.agreement import BOTH, Human, PanelList
 from imagenet_errors.cli.options import EvidenceFiles, PanelBasis
 from imagenet_errors.cli.screen import console, progress
 
 
 def sensitivity(
     *predictions: options.Predictions,
-    human: Human = (),
+    human: Human = (BOTH,),
     basis: PanelBasis = options.FROM_EXPERTS,
     evidence: EvidenceFiles = options.NO_FILES,
     panel_list: PanelList = True,
@@ -39,21 +39,23 @@ def sensitivity(
     ] = (),
     reading: options.Reading = options.READ_STRICTLY,
     figure: Annotated[bool, Parameter(help="Draw the figure (needs the extra report).", group=options.OUTPUT)] = True,
+    offline: options.Offline = False,
     out: options.Out = None,
 ) -> None:
     """Vary each design choice alone: what becomes of the agreement and of the models' distributions."""
     from imagenet_errors.extras import needs
-    from imagenet_errors.study.panel import named_by_stem
+    from imagenet_errors.study.panel import panel_files
     from imagenet_errors.study.sensitivity import SensitivityRequest
     from imagenet_errors.study.sensitivity import sensitivity as vary
     from imagenet_errors.study.sensitivity_page import sensitivity_view, write_sensitivity
 
     if figure:
         needs("matplotlib", extra="report")
+    inputs = basis.inputs(evidence, offline=offline)  # before anything is fetched
     request = SensitivityRequest(
-        human=named_by_stem(human),
+        human=panel_files(human),
         predictions=predictions,
-        inputs=basis.inputs(evidence),
+        inputs=inputs,
         out=options.out_or_default(out, (), alone="sensitivity"),
         use_panel_list=panel_list,
         label_sets=label_set,

@@ -13,13 +13,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from msgspec import to_builtins
+
 from imagenet_errors.chain import DEFAULT_ORDER, ERROR_TYPES, build_chain
+from imagenet_errors.downloads import facts_of, names_for
 from imagenet_errors.evidence.sources import OPTIONS, Evidence
 from imagenet_errors.files import check_folder
-from imagenet_errors.inputs import Basis, Inputs, load_basis
+from imagenet_errors.inputs import Basis, Inputs, is_named, load_basis
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.annotations import read_real
-from imagenet_errors.runs.manifest import file_facts
 from imagenet_errors.study.differences import Differences, accepted_by_real, differences
 from imagenet_errors.study.outcomes import Agreement, PanelOutcomes, agreement, possible_types
 from imagenet_errors.study.panel import PanelMistakes, SharedMistakes, evaluated, read_panel, shared_mistakes
@@ -139,25 +141,31 @@ def with_panel_list(inputs: Inputs, human: Mapping[str, Path]) -> Inputs:
     return inputs.with_evidence(non_prototypical=(*inputs.evidence.get("non_prototypical", ()), *human.values()))
 
 
-def shared_command(name: str, human: Mapping[str, Path], inputs: Inputs, *more: str | Path) -> str:
-    """Return the command line with every file by its name alone: what is shared does not say where files lie."""
-    annotations = inputs.annotations_place
+def shared_command(name: str, human: Mapping[str, Path], inputs: Inputs, *more: str) -> str:
+    """Return the command line with published files by their source and others by file name: not where they lie."""
+    annotations = inputs.annotations if is_named(inputs.annotations) else Path(inputs.annotations)
     options: dict[str, Iterable[str | Path]] = {
         "--human": human.values(),
-        "--annotations": [Path(annotations)],
+        "--annotations": [annotations],
         **{OPTIONS[option].flag: paths for option, paths in inputs.evidence.items()},
         "--stage-order": [] if inputs.stage_order == DEFAULT_ORDER else [",".join(inputs.stage_order)],
         "--rejected-labels": [] if inputs.rejected_labels == Inputs().rejected_labels else [inputs.rejected_labels],
     }
-    words = [word for flag, values in options.items() for value in values for word in (flag, value)]
-    shown = [word.name if isinstance(word, Path) else word for word in (*words, *more)]
-    return shlex.join(["imagenet-errors", name, *shown])
+    words = [word for flag, values in options.items() for value in values for word in (flag, _word(flag, value))]
+    return shlex.join(["imagenet-errors", name, *words, *more])
 
 
-def input_files(paths: Iterable[Path]) -> list[dict[str, Any]]:
-    """Return name, size and hash of the files, each once; a folder has none."""
-    facts = [file_facts(path) for path in dict.fromkeys(paths) if path.is_file()]
-    return [{"file": Path(each.file).name, "n_bytes": each.n_bytes, "sha256": each.sha256} for each in facts]
+def _word(flag: str, value: str | Path) -> str:
+    if isinstance(value, str):
+        return value
+    sources = {facts.source for facts in facts_of(value)} if value.is_file() else set()
+    return next((source for source in sources if source in names_for(flag)), value.name)
+
+
+def input_files(human: Mapping[str, Path], inputs: Inputs) -> list[dict[str, Any]]:
+    """Return name, size and hash of every file, and of published ones where they come from."""
+    paths = dict.fromkeys((*human.values(), *inputs.files, *inputs.published_files))
+    return [to_builtins(facts) for facts in facts_of(*paths)]
 
 
 def order_name(basis: Basis) -> str:

@@ -108,7 +108,7 @@ def as_json(run: AgreementRun) -> dict[str, Any]:
         "stages_not_run": chain.not_run,
         "panel_list_used": run.request.use_panel_list,
         "bootstrap": {"n_resamples": N_RESAMPLES, "level": LEVEL, "kind": "percentile"},
-        "inputs": files_of(run),
+        "inputs": input_files(run.request.human, run.request.inputs),
         "excluded": annotations.file_names.take(pa.array(run.excluded.cases.rows)).to_pylist(),
         "models": {model.model: _model_json(model) for model in run.models},
         "shared_mistakes": [{**asdict(one), "is_copied": one.is_copied} for one in run.shared],
@@ -121,14 +121,9 @@ def as_json(run: AgreementRun) -> dict[str, Any]:
 def command(run: AgreementRun) -> str:
     """Return the command that gives this answer."""
     request = run.request
-    more: list[str | Path] = [] if request.use_panel_list else ["--no-panel-list"]
+    more = [] if request.use_panel_list else ["--no-panel-list"]
     more += [] if request.list_at_most is None else ["--list-at-most", str(request.list_at_most)]
     return shared_command("agreement", request.human, request.inputs, *more)
-
-
-def files_of(run: AgreementRun) -> list[dict[str, Any]]:
-    """Return what the answer was made from."""
-    return input_files((*run.request.human.values(), *run.request.inputs.files))
 
 
 def _model_json(model: ModelAgreement) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from rich.text import Text
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.problems import counted
 from imagenet_errors.report.markdown import cell, code, decimal, interval, md_table, percent
-from imagenet_errors.study.agreement import AS_GIVEN, NOT_CIRCULAR, WHOLE, AgreementRun, ModelAgreement
-from imagenet_errors.study.agreement_files import FILES, command, files_of
+from imagenet_errors.study.agreement import AS_GIVEN, NOT_CIRCULAR, WHOLE, AgreementRun, ModelAgreement, input_files
+from imagenet_errors.study.agreement_files import FILES, command
 from imagenet_errors.study.differences import KINDS
 from imagenet_errors.study.outcomes import CATEGORIES, COLUMNS, N_RESAMPLES, PAPERS_COLUMNS, Agreement, PanelOutcomes
 from imagenet_errors.study.panel import SharedMistakes
@@ -283,5 +283,9 @@ def _items(run: AgreementRun, kind: str) -> Iterator[str]:
 
 
 def _inputs_section(run: AgreementRun) -> str:
-    rows = [[file["file"], file["n_bytes"], file["sha256"]] for file in files_of(run)]
-    return f"## Files\n\n{md_table(['file', 'bytes', 'sha256'], rows)}"
+    """Say by which files it was judged: hash, and of published ones address, commit and licence."""
+    columns = {"file": "file_name", "bytes": "n_bytes", "sha256": "sha256", "source": "source", "licence": "licence"}
+    files = input_files(run.request.human, run.request.inputs)
+    table = md_table(list(columns), ([file[name] for name in columns.values()] for file in files))
+    addresses = [f"- {file['source']}: {code(file['address'])}" for file in files if file["address"]]
+    return "\n".join(["## Files\n", table, *addresses, ""])

@@ -6,7 +6,7 @@ Source: Vasudevan et al. 2022 (arXiv 2205.04596): five experts sorted what was l
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -16,13 +16,14 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from imagenet_errors.chain import ERROR_TYPES
+from imagenet_errors.downloads import facts_of, resolve_all
 from imagenet_errors.images import ImageIndex
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.judgements import Judgements, read_judgements
 from imagenet_errors.tables import Annotations, Cases, cases_of
 
-PANEL_FILES = ("vit3b", "greedy-soups")
-"""Both of the panel's public files, by the names that ``data fetch`` knows."""
+BOTH = "panel"
+"""What ``data fetch`` calls both of the panel's public files."""
 SEVERITIES = ("Major", "Minor", "Borderline")
 """The panel's severities, worst first (Vasudevan et al. 2022)."""
 
@@ -94,23 +95,29 @@ class SharedMistakes:
         return self.n_cases > 0 and self.n_same_both == self.n_cases
 
 
-def named_by_stem(paths: Sequence[Path]) -> dict[str, Path]:
-    """Return model -> file, each model named by its file's stem.
+def panel_files(given: tuple[str | Path, ...] = (BOTH,)) -> dict[str, Path]:
+    """Return model -> file for names that ``data fetch`` knows and paths; what is named and not here is fetched.
+
+    A model is named by its file's stem, a copy of a published file by that of the published one.
 
     Raises
     ------
     InputError
-        Two files would be the same model.
+        Two files would be the same model, or a text is neither a path nor a name.
     """
     files: dict[str, Path] = {}
-    for path in paths:
-        if path.stem in files:
+    for path in resolve_all(given, "--human"):
+        if not path.is_file():
+            raise InputError(path, "no such file", fix="Check the path.")
+        (facts,) = facts_of(path)
+        model = Path(facts.file_name).stem
+        if model in files:
             raise InputError(
                 path,
-                f"another file is named {path.stem!r}, too",
-                fix="A model is named by its file's stem; rename one of them.",
+                f"another file is of {model}, too",
+                fix="A model is named by its file's stem; rename one of them, or give it once.",
             )
-        files[path.stem] = path
+        files[model] = path
     return files
 
 

@@ -88,10 +88,11 @@ def rows(run: SensitivityRun) -> list[dict[str, Any]]:
 
 def _command(run: SensitivityRun) -> str:
     request = run.request
-    more: list[str | Path] = [] if request.use_panel_list else ["--no-panel-list"]
-    more += [word for name in request.label_sets for word in ("--label-set", Path(name))]
-    more += [word for path in request.oov_tables for word in ("--other-oov-evidence", path)]
-    return shared_command("sensitivity", request.human, request.inputs, *request.predictions, *more)
+    more = [path.name for path in request.predictions]
+    more += [word for name in request.label_sets for word in ("--label-set", Path(name).name)]
+    more += [word for path in request.oov_tables for word in ("--other-oov-evidence", path.name)]
+    more += [] if request.use_panel_list else ["--no-panel-list"]
+    return shared_command("sensitivity", request.human, request.inputs, *more)
 
 
 def _sentence(run: SensitivityRun) -> str:
