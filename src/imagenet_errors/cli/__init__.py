@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import os
+import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 
 from cyclopts import App, CycloptsError, Parameter
@@ -30,7 +34,11 @@ COMMANDS = {
 }
 """Every command, in the order of the help, with an example that stands under its own."""
 
-BAD_INPUT, INTERRUPTED = 2, 130
+BAD_INPUT, INTERRUPTED, TERMINATED = 2, 130, 143
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM: ends the program as Ctrl-C does, so that what was begun is cleaned up."""
 
 
 def usage_text(error: CycloptsError) -> str:
@@ -62,12 +70,46 @@ def program(arguments: Sequence[str]) -> App:
 
 def main() -> None:
     """Run the program; what the user gave wrongly ends with status 2 and one message, no traceback."""
+    signal.signal(signal.SIGTERM, _terminate)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal whose encoding has no bars still shows the figures
+    sys.exit(_run(sys.argv[1:]))
+
+
+def _run(arguments: list[str]) -> int:
     try:
-        status = program(sys.argv[1:])(sys.argv[1:])
+        status = program(arguments)(arguments) or 0
+        sys.stdout.flush()
     except InputError as error:
-        print(f"Error: {error}", file=sys.stderr)
-        sys.exit(BAD_INPUT)
+        return _end(f"Error: {error}", BAD_INPUT)
+    except Terminated:
+        return _end("Terminated: nothing was left half-written.", TERMINATED)
     except KeyboardInterrupt:
-        print("Interrupted: nothing was left half-written.", file=sys.stderr)
-        sys.exit(INTERRUPTED)
-    sys.exit(status or 0)
+        return _end("Interrupted: nothing was left half-written.", INTERRUPTED)
+    except BrokenPipeError:
+        _silence()  # whoever read has seen enough
+        return 0
+    except MemoryError:
+        return _end("Error: memory ran out. Evaluate fewer files at once, or on a machine with more.", BAD_INPUT)
+    except OSError as error:
+        _silence()
+        place = error.filename or "what was to be written"
+        return _end(f"Error: {place}: {error.strerror}. Nothing was left half-written.", BAD_INPUT)
+    return int(status)
+
+
+def _end(message: str, status: int) -> int:
+    with suppress(OSError):
+        print(message, file=sys.stderr)
+    return status
+
+
+def _silence() -> None:
+    """Send what is still buffered nowhere, so that the interpreter does not fail on it once more."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _terminate(_signal: int, _frame: object) -> None:
+    raise Terminated

@@ -243,12 +243,12 @@ def _with_classes(roles: Roles, fields: Sequence[Field], where: Path | str, *, e
     index = _best_index([field for field in pool if field.content in NUMERIC], where)
     label = _best_label([field for field in pool if field.content in TEXTUAL], where)
     notes = [*roles.notes, *note, *_unused(fields, pool, (index, label), explicit_only=explicit_only)]
-    notes += [
+    taken = [
         f"Column {field.header!r} was taken for the predicted class by what it holds."
         for field in (index, label)
         if field is not None and field.meaning is Meaning.UNKNOWN and not is_positional(field)
     ]
-    return replace(roles, index=index, label=label, notes=tuple(notes))
+    return replace(roles, index=index, label=label, notes=(*notes, *taken))
 
 
 def _several(pool: list[Field], claims: Sequence[Field]) -> tuple[Claim, ...]:

@@ -26,6 +26,7 @@ from imagenet_errors.runs import manifest as manifests
 from imagenet_errors.runs.manifest import Manifest
 
 ERROR_TYPE = pa.dictionary(pa.int8(), pa.string())
+CLASS_NAME = pa.dictionary(pa.int16(), pa.string())
 
 VERDICTS = pa.schema(
     [
@@ -36,6 +37,9 @@ VERDICTS = pa.schema(
         ("accepted", pa.list_(pa.int16())),
         ("error_type", ERROR_TYPE),
         ("explanation", pa.string()),
+        ("model", pa.dictionary(pa.int16(), pa.string())),
+        ("target_name", CLASS_NAME),
+        ("prediction_name", CLASS_NAME),
     ]
 )
 DISTRIBUTION = pa.schema(
@@ -123,6 +127,7 @@ def summary_table(results: Sequence[ModelResult]) -> pa.Table:
             "n_images": result.tally.n_images,
             "n_excluded": result.tally.n_images - int(result.measures.n_evaluated[0]),
             "accepted_accuracy": _share(result.tally.n_accepted, result.tally.n_with_accepted),
+            "top1_accuracy_all": _share(result.tally.n_right, result.tally.n_labelled),
             "n_without_oov_evidence": result.n_without_oov_evidence,
             **_accuracies(result.measures, 0),
         }
@@ -150,6 +155,11 @@ def _accuracies(measures: Measures, group: int) -> dict[str, Any]:
     values = {name: float(getattr(measures, name)[group]) for name in names}
     known = {name: None if np.isnan(value) else value for name, value in values.items()}
     return {"n_evaluated": int(measures.n_evaluated[group]), **known}
+
+
+def class_name_column(classes: NDArray[np.int16], names: pa.StringArray) -> pa.DictionaryArray:
+    """Return the classes' names as a dictionary column, a name for each class of the label space."""
+    return pa.DictionaryArray.from_arrays(pa.array(classes), names)
 
 
 def error_type_column(codes: NDArray[np.int8]) -> pa.DictionaryArray:
