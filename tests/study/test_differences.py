@@ -1,16 +1,14 @@
 """Every case judged differently gets a kind, both reasons, and a place in the ranking."""
 
-from dataclasses import replace
-
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import toy
 from imagenet_errors.chain import ERROR_TYPES, build_chain
-from imagenet_errors.study.agreement import classify
-from imagenet_errors.study.disagreements import KINDS, disagreements
-from imagenet_errors.study.judged import Judged
+from imagenet_errors.study.differences import KINDS, differences
+from imagenet_errors.study.outcomes import PanelOutcomes, possible_types
+from imagenet_errors.study.panel import PanelMistakes
 from imagenet_errors.tables import cases_of
 from toy import BEAGLE, MUG, SOFA, TABBY, TIGER_CAT
 
@@ -20,7 +18,7 @@ def find(*cases, evidence=None, real_accepts=None):
     accepted, label, prediction, human, category, severity = zip(*cases, strict=True)
     annotations = toy.annotations(*zip(label, accepted, strict=True))
     n_cases = len(cases)
-    judged = Judged(
+    mistakes = PanelMistakes(
         cases=cases_of(annotations, np.arange(n_cases), np.array(prediction, dtype=np.int16)),
         models=("toy",),
         model=np.zeros(n_cases, dtype=np.int16),
@@ -29,9 +27,9 @@ def find(*cases, evidence=None, real_accepts=None):
         severity=pa.array(severity),
     )
     chain = build_chain(evidence or toy.whole_evidence())
-    _, outcomes = classify(judged, chain, names=toy.CLASS_NAMES)
+    outcomes = PanelOutcomes(mistakes.human, possible_types(chain.ask(mistakes.cases)))
     accepts = np.zeros(n_cases, dtype=bool) if real_accepts is None else np.array(real_accepts)
-    return disagreements(judged, outcomes, chain, names=toy.CLASS_NAMES, real_accepts=accepts)
+    return differences(mistakes, outcomes, chain, names=toy.CLASS_NAMES, real_accepts=accepts)
 
 
 def case(accepted, prediction, human, *, label=None, category="as written", severity="Minor"):
@@ -83,10 +81,10 @@ def test_a_prediction_that_real_accepts_is_a_missing_multi_label():
 
 
 def test_without_the_list_a_non_prototypical_image_is_not_listed():
-    evidence = replace(toy.whole_evidence(), non_prototypical=None)
+    evidence = toy.whole_evidence(non_prototypical=None)
     found = find(case({BEAGLE}, MUG, "non_prototypical"), evidence=evidence)
     assert found.kind == ("not_listed",)
-    assert found.panels_stage_says[0].as_py().startswith("Not run: no list of non-prototypical images")
+    assert found.panels_stage_says[0].as_py().startswith("Not run: pass --non-prototypical FILE")
 
 
 def test_cases_that_agree_are_no_differences():
