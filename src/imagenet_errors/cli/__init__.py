@@ -6,6 +6,7 @@ import io
 import os
 import signal
 import sys
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -37,10 +38,6 @@ COMMANDS = {
 BAD_INPUT, INTERRUPTED, TERMINATED = 2, 130, 143
 
 
-class Terminated(KeyboardInterrupt):
-    """SIGTERM: ends the program as Ctrl-C does, so that what was begun is cleaned up."""
-
-
 def usage_text(error: CycloptsError) -> str:
     """Return a fault in the command line as one readable line."""
     return f"Error: {error}"
@@ -68,9 +65,27 @@ def program(arguments: Sequence[str]) -> App:
     return app
 
 
+class Terminated(KeyboardInterrupt):
+    """The program was asked to end, by SIGTERM: it cleans up as after Ctrl-C."""
+
+
+def _end_on_sigterm() -> None:
+    """Let SIGTERM (of Slurm, docker, timeout) interrupt the program; processes forked from it just end."""
+    program_id = os.getpid()
+
+    def end(signum: int, _frame: object) -> None:
+        if os.getpid() == program_id:
+            raise Terminated
+        signal.signal(signum, signal.SIG_DFL)
+        os.kill(os.getpid(), signum)
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, end)
+
+
 def main() -> None:
     """Run the program; what the user gave wrongly ends with status 2 and one message, no traceback."""
-    signal.signal(signal.SIGTERM, _terminate)
+    _end_on_sigterm()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal whose encoding has no bars still shows the figures
@@ -109,7 +124,3 @@ def _silence() -> None:
     """Send what is still buffered nowhere, so that the interpreter does not fail on it once more."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _terminate(_signal: int, _frame: object) -> None:
-    raise Terminated

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from imagenet_errors.predict import local
+from imagenet_errors.predict import engines
 from imagenet_errors.predict.names import ModelSpec
 from pretend_work import PretendWork
 
@@ -14,11 +14,11 @@ def run(monkeypatch):
     """Run models by name; ``works`` says whether the device works after a failure."""
 
     def outcomes(*names, works=True, taken=None):
-        monkeypatch.setattr(local, "device_works", lambda name: works)
+        monkeypatch.setattr(engines, "device_works", lambda name: works)
         specs = (
             (taken.append(name) or ModelSpec(name) for name in names) if taken is not None else map(ModelSpec, names)
         )
-        return local.LocalEngine().run(PretendWork(), specs, len(names))
+        return engines.LocalEngine().run(PretendWork(), specs, len(names))
 
     return outcomes
 

@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from imagenet_errors.images import ImageIndex, val_file_names
-from imagenet_errors.oov.neighbour_source import NeighbourSource, read_neighbours
+from imagenet_errors.oov.neighbour_files import read_neighbours
 from imagenet_errors.problems import InputError
 
 IMAGES = ImageIndex(val_file_names(np.arange(1, 9)))
@@ -71,11 +71,3 @@ def test_the_published_file_does(tmp_path):
 def test_what_are_no_neighbours_is_refused(tmp_path, columns, message):
     with pytest.raises(InputError, match=message):
         read(parquet(tmp_path / "neighbours.parquet", **columns))
-
-
-def test_exactly_one_source_is_needed(tmp_path):
-    with pytest.raises(InputError, match="0 of them given"):
-        NeighbourSource().check()
-    with pytest.raises(InputError, match="3 of them given"):
-        NeighbourSource(tmp_path, tmp_path, tmp_path).check()
-    NeighbourSource(neighbours=tmp_path).check()

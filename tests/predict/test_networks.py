@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from imagenet_errors.labels import imagenet_1k
-from imagenet_errors.predict.heads import head_of
+from imagenet_errors.predict.networks import head_of
 from imagenet_errors.problems import InputError
 
 LABELS = imagenet_1k()
@@ -48,3 +48,26 @@ def test_wnids_that_the_model_states_come_first():
 def test_other_heads_are_refused_with_the_reason(n_outputs, label_names, what):
     with pytest.raises(InputError, match=what):
         head_of("m", n_outputs, LABELS, label_names=label_names)
+
+
+def test_a_restricted_head_predicts_its_classes_alone():
+    import torch
+
+    from imagenet_errors.predict.inference import top_classes
+
+    head = head_of("m", 1001, LABELS).restricted((7, 3, 999), model="m")
+    assert head.classes.tolist() == [3, 7, 999]
+    assert not head.is_plain
+    outputs = torch.zeros(2, 1001)
+    outputs[:, 500] = 9.0  # the best of all is masked before the softmax
+    outputs[0, 1 + 7] = 2.0
+    outputs[1, 1 + 999] = 2.0
+    classes, probabilities = top_classes(outputs, head)
+    assert classes[:, 0].tolist() == [7, 999]
+    assert classes[:, 3:].tolist() == [[-1, -1], [-1, -1]]
+    np.testing.assert_allclose(probabilities[:, :3].sum(axis=1), 1, rtol=1e-6)
+
+
+def test_classes_without_an_output_are_refused():
+    with pytest.raises(InputError, match="none of the 2 classes asked for has an output"):
+        head_of("m", 1, LABELS, label_names=["n01440764"]).restricted((5, 6), model="m")

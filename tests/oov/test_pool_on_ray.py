@@ -11,13 +11,12 @@ import pytest
 
 import evidence_world
 from clip_models import write_config, write_image
-from imagenet_errors.image_folder import train_images
+from imagenet_errors.image_folder import labelled_images
 from imagenet_errors.images import val_file_names
 from imagenet_errors.labels import imagenet_1k
-from imagenet_errors.oov import engines, train_shards
-from imagenet_errors.oov.encoder import EncoderSpec
-from imagenet_errors.oov.engines import run_tasks
-from imagenet_errors.oov.train_shards import embed_tasks
+from imagenet_errors.oov import pool
+from imagenet_errors.oov.clip import EncoderSpec
+from imagenet_errors.oov.pool import embed_tasks, run_tasks
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.annotations import read_real
 
@@ -43,7 +42,7 @@ def images(tmp_path):
     for seed in range(20):
         write_image(tmp_path / "train" / labels.wnids[seed % 3] / f"{seed}.JPEG", seed)
     (tmp_path / "train" / labels.wnids[0] / "bad.JPEG").write_text("no image")
-    return train_images(tmp_path / "train", labels)
+    return labelled_images(tmp_path / "train", labels)
 
 
 def tasks(images, folder, **changes):
@@ -57,7 +56,7 @@ def table(path):
 
 @pytest.fixture(autouse=True)
 def small_shards(monkeypatch):
-    monkeypatch.setattr(train_shards, "SHARD_ROWS", 6)
+    monkeypatch.setattr(pool, "SHARD_ROWS", 6)
 
 
 def test_ray_makes_what_the_local_loop_makes(cluster, images, tmp_path):
@@ -80,17 +79,17 @@ def dies_once(task):
         mark.parent.mkdir(exist_ok=True)
         mark.touch()
         os._exit(1)
-    return engines.attempt(task)
+    return pool.attempt(task)
 
 
 def test_a_lost_workers_shard_is_tried_again(cluster, images, tmp_path, monkeypatch):
     todo = tasks(images, tmp_path)[:2]
-    attempt = engines.attempt
+    attempt = pool.attempt
     dies_once.__module__ = "__main__"  # sent by value, as the workers have no such test
-    monkeypatch.setattr(engines, "attempt", lambda task, once=dies_once: once(task))
+    monkeypatch.setattr(pool, "attempt", lambda task, once=dies_once: once(task))
     assert sorted(run_tasks(todo, engine="ray")) == [6, 6]
-    monkeypatch.setattr(engines, "attempt", attempt)
-    assert all(train_shards.is_done(task) for task in todo)
+    monkeypatch.setattr(pool, "attempt", attempt)
+    assert all(task.is_done for task in todo)
 
 
 def test_what_no_retry_mends_is_said_after_the_others_are_made(cluster, images, tmp_path):
@@ -99,7 +98,7 @@ def test_what_no_retry_mends_is_said_after_the_others_are_made(cluster, images, 
     (blocked / "in the way").mkdir(parents=True)
     with pytest.raises(InputError, match=r"--engine ray: 1 shard could not be made .*cannot be written"):
         list(run_tasks(todo, engine="ray"))
-    assert [train_shards.is_done(task) for task in todo] == [True, False, True, True]
+    assert [task.is_done for task in todo] == [True, False, True, True]
 
 
 def test_an_encoder_that_does_not_load_is_said(cluster, images, tmp_path):

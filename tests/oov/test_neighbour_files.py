@@ -3,15 +3,10 @@
 import numpy as np
 import pytest
 
-from imagenet_errors.oov import published_files, train_shards
+from imagenet_errors.oov import pool
 from imagenet_errors.oov.cosine import normalised
-from imagenet_errors.oov.published_files import (
-    fingerprint,
-    import_shards,
-    n_train_files,
-    read_published_neighbours,
-)
-from imagenet_errors.oov.train_shards import load_train_set
+from imagenet_errors.oov.neighbour_files import fingerprint, n_embeddings, read_published_neighbours
+from imagenet_errors.oov.pool import import_shards, load_pool
 from imagenet_errors.problems import InputError
 
 RANDOM = np.random.default_rng(2)
@@ -22,8 +17,7 @@ CLASSES = np.arange(70)
 
 @pytest.fixture(autouse=True)
 def small_shards(monkeypatch):
-    monkeypatch.setattr(published_files, "SHARD_ROWS", 32)
-    monkeypatch.setattr(train_shards, "SHARD_ROWS", 32)
+    monkeypatch.setattr(pool, "SHARD_ROWS", 32)
 
 
 def write(folder, *, save=np.savez, **changes):
@@ -44,10 +38,10 @@ def write(folder, *, save=np.savez, **changes):
 def test_embeddings_of_any_length_become_normalised_shards(tmp_path, options):
     path = write(tmp_path, **options)
     assert list(import_shards(path, tmp_path / "train", "a/b")) == [32, 32, 6]
-    train = load_train_set(sorted((tmp_path / "train").iterdir()), "a/b", where=path)
+    train = load_pool(sorted((tmp_path / "train").iterdir()), "a/b", where=path)
     assert np.allclose(np.vstack(train.matrices), normalised(VECTORS), atol=1e-3)
     assert np.array_equal(train.classes, CLASSES)
-    assert n_train_files(path) == 70
+    assert n_embeddings(path) == 70
 
 
 def test_only_missing_and_damaged_shards_are_copied_again(tmp_path):
@@ -59,7 +53,7 @@ def test_only_missing_and_damaged_shards_are_copied_again(tmp_path):
     kept = first.stat().st_mtime_ns
     list(import_shards(path, tmp_path / "train", "a/b"))
     assert first.stat().st_mtime_ns == kept
-    assert len(load_train_set([first, second, third], "a/b", where=path)) == 70
+    assert len(load_pool([first, second, third], "a/b", where=path)) == 70
 
 
 ZERO = VECTORS.copy()
@@ -85,7 +79,7 @@ def test_what_are_no_embeddings_is_refused(tmp_path, changes, message):
 def test_a_damaged_file_is_refused(tmp_path, content):
     path = tmp_path / "x.npz"
     path.write_bytes(content)
-    for read in (fingerprint, n_train_files, read_published_neighbours):
+    for read in (fingerprint, n_embeddings, read_published_neighbours):
         with pytest.raises(InputError, match=r"x\.npz: cannot be read"):
             read(path)
 

@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from imagenet_errors.oov.encoder import EncoderSpec
+from imagenet_errors.oov.clip import EncoderSpec
 
 
 def test_by_default_it_is_the_published_one():
@@ -26,6 +26,10 @@ def test_a_file_counts_by_its_content(tmp_path):
     assert EncoderSpec("ViT-B-32", str(two)).identity != expected
 
 
-@pytest.mark.parametrize("weights", ["openai", "random:3"])
+@pytest.mark.parametrize("weights", ["laion2b_s34b_b88k", "random:3"])
 def test_tags_and_seeds_count_as_they_are(weights):
-    assert EncoderSpec("ViT-B-32", weights).identity == f"ViT-B-32/{weights}"
+    assert EncoderSpec("ViT-B-16", weights).identity == f"ViT-B-16/{weights}"
+
+
+def test_a_smaller_model_by_its_name_has_the_activation_of_openais_weights():
+    assert EncoderSpec("ViT-B-32").identity == EncoderSpec("ViT-B-32-quickgelu").identity == "ViT-B-32-quickgelu/openai"

@@ -1,25 +1,64 @@
-"""Models as tasks of a Ray cluster, each with its share of a GPU: several at once, on every machine there is.
+"""Where models run: one after the other in this process, or as tasks of a Ray cluster.
 
-A task returns the predictions file's bytes, so machines need no folder in common: only the images (and
-checkpoints, if any) at the same path. A worker that dies costs the model it had; it is not tried again in this run.
+Locally, a model can leave the GPU unusable for its whole process (an assert on the device, an illegal address). The
+models after it then run in a process of their own each, so that one bad model does not cost a night.
+
+On a cluster each model has its share of a GPU: several at once, on every machine there is. A task returns the
+predictions file's bytes, so machines need no folder in common: only the images (and checkpoints, if any) at the same
+path. A worker that dies costs the model it had; it is not tried again in this run.
 """
 
 from __future__ import annotations
 
-import os
-import socket
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from imagenet_errors import cluster
 from imagenet_errors.extras import needs
-from imagenet_errors.predict.job import Outcome, PredictModel, reason_of
+from imagenet_errors.predict.inference import choose_device, device_works
+from imagenet_errors.predict.job import ModelOutcome, PredictModel, reason_of
 from imagenet_errors.predict.names import ModelSpec
 from imagenet_errors.problems import InputError
 
 _IN_WAITING = 2
 """Tasks handed to Ray for each that can run at once, so that no worker waits for the next."""
-_PATIENCE_SECONDS = 20
+
+
+class LocalEngine:
+    """The default engine."""
+
+    def check(self, work: PredictModel) -> None:
+        """Refuse a device that is not here, before the first model.
+
+        Raises
+        ------
+        InputError
+            There is no such device.
+        """
+        choose_device(work.settings.device)
+
+    def run(self, work: PredictModel, specs: Iterable[ModelSpec], n_specs: int) -> Iterator[ModelOutcome]:
+        """Yield each model's outcome as soon as it is there; ``specs`` is taken from one model at a time."""
+        waiting = iter(specs)
+        for spec in waiting:
+            outcome = work(spec)
+            yield outcome
+            if outcome.content is None and not device_works(work.settings.device):
+                break
+        yield from (_in_own_process(work, spec) for spec in waiting)
+
+
+def _in_own_process(work: PredictModel, spec: ModelSpec) -> ModelOutcome:
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+    from multiprocessing import get_context
+
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        try:
+            return pool.submit(work, spec).result()
+        except BrokenProcessPool:
+            return ModelOutcome(spec.name, None, f"{spec.name}: its process died")
 
 
 @dataclass(frozen=True)
@@ -43,24 +82,11 @@ class RayEngine:
             Ray is not installed, no cluster answers at the address, or none of its machines can take a task.
         """
         ray = needs("ray", extra="ray")
-        if not ray.is_initialized():
-            self._join(ray)
+        cluster.join(self.address)
         gpus, cpus = self._shares(ray)
         if not any(_fits(node, gpus, cpus) for node in ray.nodes() if node["Alive"]):
             what = f"no machine of the cluster has {cpus:g} cores and {gpus:g} GPUs for a model"
             raise InputError("--engine ray", what, fix="Lower --gpu-share or --cpus-per-model.")
-
-    def _join(self, ray: Any) -> None:
-        os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-        address = self.address or os.environ.get("RAY_ADDRESS", "")
-        try:
-            _refuse_silent(address)
-            ray.init(address=address or "local", log_to_driver=False, include_dashboard=None if address else False)
-        except (OSError, RuntimeError, ValueError) as error:  # no cluster, another version, a wrong token
-            text = str(error).strip().partition("\n")[0]
-            raise InputError(
-                "--ray-address", f"cannot join the cluster: {text}", fix="Start it with: ray start --head."
-            ) from error
 
     def _shares(self, ray: Any) -> tuple[float, float]:
         """Return the GPUs and cores that one model takes."""
@@ -71,33 +97,18 @@ class RayEngine:
             return gpus, self.cpus
         return gpus, max(1.0, n_cpus * gpus // n_gpus if gpus and n_gpus else n_cpus // len(ray.nodes()))
 
-    def run(self, work: PredictModel, specs: Iterable[ModelSpec], n_specs: int) -> Iterator[Outcome]:
+    def run(self, work: PredictModel, specs: Iterable[ModelSpec], n_specs: int) -> Iterator[ModelOutcome]:
         """Yield each model's outcome as soon as it is there, in no order; leaves the cluster at the end."""
         ray = needs("ray", extra="ray")
         gpus, cpus = self._shares(ray)
         task = ray.remote(num_gpus=gpus, num_cpus=cpus, max_retries=0)(_predict)
-        shared, waiting = ray.put(_with_workers(work, gpus, cpus)), iter(specs)
-        running: dict[Any, ModelSpec] = {}
-        most = _IN_WAITING * max(1, _n_at_once(ray, gpus, cpus))
+        shared = ray.put(_with_workers(work, gpus, cpus))
+        n_ahead = _IN_WAITING * max(1, _n_at_once(ray, gpus, cpus))
         try:
-            while True:
-                while len(running) < most and (spec := next(waiting, None)) is not None:
-                    running[task.remote(shared, spec)] = spec
-                if not running:
-                    return
-                (done, *_), _ = ray.wait(list(running), num_returns=1)
-                yield _outcome(ray, done, running.pop(done))
+            for spec, result in cluster.results(lambda spec: task.remote(shared, spec), specs, n_ahead=n_ahead):
+                yield _failed(ray, spec, result) if isinstance(result, Exception) else result
         finally:
-            for reference in running:
-                ray.cancel(reference, force=True)
             ray.shutdown()
-
-
-def _refuse_silent(address: str) -> None:
-    """Raise OSError where nothing listens at ``HOST:PORT``; Ray itself would try again for minutes."""
-    host, _, port = address.rpartition(":")
-    if host and port.isdecimal() and "/" not in host:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=_PATIENCE_SECONDS).close()
 
 
 def _with_workers(work: PredictModel, gpus: float, cpus: float) -> PredictModel:
@@ -107,18 +118,14 @@ def _with_workers(work: PredictModel, gpus: float, cpus: float) -> PredictModel:
     return replace(work, settings=replace(work.settings, workers=max(1, int(cpus))))
 
 
-def _predict(work: Callable[[ModelSpec], Outcome], spec: ModelSpec) -> Outcome:
+def _predict(work: Callable[[ModelSpec], ModelOutcome], spec: ModelSpec) -> ModelOutcome:
     """Run on a worker; Ray passes the shared work by reference."""
     return work(spec)
 
 
-def _outcome(ray: Any, reference: Any, spec: ModelSpec) -> Outcome:
-    try:
-        outcome: Outcome = ray.get(reference)
-    except ray.exceptions.RayError as error:
-        what = "its worker died" if isinstance(error, ray.exceptions.WorkerCrashedError) else reason_of(error)
-        return Outcome(spec.name, None, f"{spec.name}: {what}. Run the same command again to retry it.")
-    return outcome
+def _failed(ray: Any, spec: ModelSpec, error: Exception) -> ModelOutcome:
+    what = "its worker died" if isinstance(error, ray.exceptions.WorkerCrashedError) else reason_of(error)
+    return ModelOutcome(spec.name, None, f"{spec.name}: {what}. Run the same command again to retry it.")
 
 
 def _fits(node: Any, gpus: float, cpus: float) -> bool:
