@@ -13,7 +13,6 @@ could think of, how often classes are confused, how near they are in WordNet, an
 from __future__ import annotations
 
 import argparse
-import math
 import random
 import sys
 from collections import Counter, defaultdict
@@ -44,11 +43,10 @@ from superclass_facts import (
 )
 
 FOLDS = 5
-STEPS = 20_000
-"""Proposed changes a fold."""
+SWEEPS, UNLIKELY = 20, -5.0
+"""At most so many rounds; log odds under which a class that is no candidate is not tried."""
 KIN_WEIGHT, SUM_WEIGHT, LEMMA_WEIGHT, COUNT_SIGMA = 6.0, 5.0, 0.15, 8.0
 """Cost of a contradicted pair and sum, of each lemma that a sum is off; images that a model's count may be off."""
-HOT, COLD = 0.5, 0.05
 CONFUSED = 4
 """Images from which on a class outside a superclass is weighed in its tables."""
 
@@ -73,10 +71,12 @@ def subtree_sizes() -> NDArray[np.int64]:
 class Prior:
     """How likely each membership is without any fact: a logistic curve over confusions and WordNet.
 
-    ``log_odds`` float [S, C]; ``near``: the (superclass, class) that are weighed at all: members, and classes
-    confused with a member or near it in WordNet. Its six coefficients are fitted on the memberships as written.
+    ``candidates`` bool [S, C]: the memberships as written; ``log_odds`` float [S, C]; ``near``: the (superclass,
+    class) that are weighed at all: members, and classes confused with a member or near it in WordNet. Its six
+    coefficients are fitted on the memberships as written.
     """
 
+    candidates: Table
     log_odds: NDArray[np.float64]
     near: list[tuple[int, int]]
 
@@ -98,7 +98,7 @@ def prior_of(members: Table, images: NDArray[np.int64], sizes: NDArray[np.int64]
         weights += np.linalg.solve(curvature, design.T @ (is_member - chance) - weights)
     log_odds = np.full(members.shape, -12.0)
     log_odds[tuple(np.array(near).T)] = np.clip(design @ weights, -9, 4)
-    return Prior(log_odds, near)
+    return Prior(members, log_odds, near)
 
 
 def _traits(inside: Table, index: int, images: NDArray[np.int64], sizes: NDArray[np.int64]) -> list[float]:
@@ -140,14 +140,14 @@ class ModelCounts:
 
 
 class Decision:
-    """Choose memberships: start from the likelier ones, then change one or two at a time while that pays.
+    """Choose memberships: start from the candidates, then take out or put in one at a time while that pays.
 
-    The cost is that of contradicted facts, of models' counts that are off and of unlikely memberships; changes for
-    the worse are accepted at first and ever more rarely (simulated annealing), so that pairs of changes are found
-    that only together agree with a sum.
+    The cost is that of contradicted facts, of models' counts that are off and of unlikely memberships. Every
+    candidate and every near class is tried, again and again until no change pays, so a membership stays only if
+    the prior or a fact at hand speaks for it.
     """
 
-    def __init__(self, prior: Prior, facts: Sequence[Fact], counts: ModelCounts | None) -> None:
+    def __init__(self, prior: Prior, facts: Sequence[Fact], counts: ModelCounts | None = None) -> None:
         self.prior, self.counts = prior, counts
         n_classes = prior.log_odds.shape[1]
         self.members = np.zeros(prior.log_odds.shape, dtype=np.bool_)
@@ -172,9 +172,8 @@ class Decision:
         if counts:
             self.n_explained = np.zeros(len(counts.cases), dtype=np.int16)
             self.totals = -counts.wanted
-        for row, index in prior.near:
-            if prior.log_odds[row, index] > 0:
-                self.change(row, index)
+        for row, index in np.argwhere(prior.candidates).tolist():
+            self.change(row, index)
 
     @property
     def shares(self) -> Shares:
@@ -241,22 +240,22 @@ class Decision:
             self.totals = self.totals + change
         return cost
 
-    def settle(self, steps: int = STEPS, seed: int = 0) -> None:
-        """Make the changes."""
+    def settle(self, seed: int = 0) -> None:
+        """Try every change until none pays."""
+        order = [key for key in self.prior.near if self.members[key] or self.prior.log_odds[key] > UNLIKELY]
         draw = random.Random(seed)
-        near = self.prior.near
-        odds = [max(math.exp(-abs(self.prior.log_odds[key]) / 3), 0.02) for key in near]
-        beside: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        for key in near:
-            beside[key[0]].append(key)
-        for step, first in enumerate(draw.choices(near, odds, k=steps)):
-            heat = HOT * (COLD / HOT) ** (step / steps)
-            second = draw.choice(beside[first[0]]) if draw.random() < 0.5 else None
-            made = [first] if second is None or second == first else [first, second]
-            cost = sum([self.change(*key) for key in made])
-            if cost > 0 and draw.random() >= math.exp(-cost / heat):
-                for key in reversed(made):
-                    self.change(*key)
+        for _ in range(SWEEPS):
+            draw.shuffle(order)
+            paying = [key for key in order if self._pays(key)]
+            if not paying:
+                break
+
+    def _pays(self, key: tuple[int, int]) -> bool:
+        """Make a change if it pays."""
+        pays = self.change(*key, keep=False) < 0
+        if pays:
+            self.change(*key)
+        return pays
 
 
 def _off_cost(lemmas: int) -> float:
@@ -315,13 +314,14 @@ def cross_validate(evidence: Evidence, *, seed: int = 0) -> dict[str, Counter[tu
     facts = list(evidence.facts)
     fold_of = _folds(facts, seed)
     met: dict[str, Counter[tuple[str, bool]]] = {"prior alone": Counter(), "rule": Counter()}
-    blind = Decision(evidence.prior, [], None)
+    blind = Decision(evidence.prior, [])
+    blind.settle(seed)
     for fold in range(FOLDS):
         left_out = [fact for fact in facts if fold_of.get(fact) == fold]
         hidden = {(fact.a, fact.b) for fact in left_out if isinstance(fact, Pair)}
         used = [fact for fact in facts if fold_of.get(fact) != fold and not (_pairs(fact) & hidden)]
         decision = Decision(evidence.prior, used, evidence.counts)
-        decision.settle(seed=seed)
+        decision.settle(seed)
         met["prior alone"] += shares_met(left_out, blind.shares)
         met["rule"] += shares_met(left_out, decision.shares)
     return met
@@ -365,9 +365,7 @@ class Standing:
 
 def standings(evidence: Evidence) -> list[Standing]:
     """Try every membership without, every near class with, and every exchange of one for the other."""
-    decision = Decision(Prior(np.zeros(evidence.members.shape), []), evidence.facts, None)
-    for row, index in np.argwhere(evidence.members):
-        decision.change(int(row), int(index))
+    decision = Decision(Prior(evidence.members, np.zeros(evidence.members.shape), []), evidence.facts)
     names = imagenet_1k().names
     found = [Standing([], [], [], []) for _ in evidence.members]
     confused = evidence.members.astype(np.int64) @ evidence.confusions.images

@@ -113,11 +113,11 @@ def evidence_pages(superclasses: Superclasses, published: Path, *, cross_validat
     section = [
         "## Facts left out",
         "`python scripts/constrain_superclasses.py --published DIR --cross-validate`: a fifth of the published facts "
-        "is left out, five times, and a rule chooses the memberships anew from the rest, on top of a prior made of "
-        "confusions and WordNet. The groups that it can choose from were written with all facts at hand, so this "
-        "says how far the facts support one another, not how a stranger's facts would fare; that was seen once, "
-        "when 184 numbers of proposals arrived after the relation had been written: 83 % came out, before they "
-        "were used.",
+        "is left out, five times, and a rule decides from the rest, and from a prior made of confusions and WordNet, "
+        "which of our memberships to keep and which near classes to add: a membership stays only if the prior or "
+        "another fact speaks for it. The candidates were written with all facts at hand, so this says how far the "
+        "facts support one another, not how a stranger's facts would fare; that was seen once, when 184 numbers "
+        "of proposals arrived after the relation of then had been written: 83 % came out.",
         md_table(("kind of fact", "left out", "met by the prior alone", "met by the rule"), rows),
     ]
     return constrain.page(evidence), "\n\n".join(section)
