@@ -432,7 +432,7 @@ def page(evidence: Evidence) -> str:
             "one most confused) could stand in its place. Open: the class can be taken out alone and no fact breaks. "
             f"Kept out: how many classes models confuse with it in {CONFUSED} images or more, but a fact forbids. "
             "Exchangeable and open classes are there by looks.",
-            md_table(("superclass", "classes", "settled", "exchangeable", "open", "kept out"), groups),
+            md_table(("superclass", "classes", "settled", "exchangeable", "open", "kept out"), groups, text_columns=5),
             "## Classes",
             f"Facts that touch each class: pairs that name it, proposals of its own, proposals that it is counted in. "
             f"Median {np.median(n_facts):.0f}; fewer than three for {int((n_facts < 3).sum())} classes, none for "

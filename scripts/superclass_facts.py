@@ -21,12 +21,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from imagenet_errors.chain import ERROR_TYPES, build_chain, judge
+from imagenet_errors.chain import ERROR_TYPES, build_chain
 from imagenet_errors.evidence.overlaps import load_overlaps
 from imagenet_errors.evidence.sources import Evidence
 from imagenet_errors.evidence.superclasses import Superclasses
 from imagenet_errors.images import ImageIndex
-from imagenet_errors.inputs import load_annotations
+from imagenet_errors.inputs import Inputs, load_annotations
 from imagenet_errors.labels import GROUPS, imagenet_1k
 from imagenet_errors.measure import group_membership
 from imagenet_errors.oov.proposals import Proposer
@@ -209,7 +209,7 @@ class Confusions:
 def read_confusions(published: Path, models: Sequence[str] = ()) -> Confusions:
     """Read the errors of the models (all, unless named) whose predictions lie beside the published folder."""
     labels = imagenet_1k()
-    annotations = load_annotations(str(published.parent / ANNOTATIONS), labels)
+    annotations = load_annotations(Inputs(str(published.parent / ANNOTATIONS)), labels)
     folder = published.parent / "predictions_many"
     files = [folder / f"{model}.parquet" for model in models] or sorted(folder.glob("*.parquet"))
     errors = [_errors(file, annotations) for file in files]
@@ -217,10 +217,9 @@ def read_confusions(published: Path, models: Sequence[str] = ()) -> Confusions:
     made = np.zeros((len(files), len(keys)), dtype=np.bool_)
     made[np.repeat(np.arange(len(files)), [len(error) for error in errors]), which] = True
     cases = cases_of(annotations, keys // len(labels), (keys % len(labels)).astype(np.int16))
-    evidence = Evidence(
-        overlaps=load_overlaps(labels), superclasses=Superclasses((), (), (), (), n_classes=len(labels))
-    )
-    left = judge(cases, build_chain(evidence), pa.array(labels.names)).error_type == ERROR_TYPES.index("model_failure")
+    nothing_shared = Superclasses((), (), (), (), n_classes=len(labels))
+    chain = build_chain(Evidence({"overlaps": load_overlaps(labels), "superclasses": nothing_shared}))
+    left = chain.ask(cases).error_type == ERROR_TYPES.index("model_failure")
     offsets, values = cases.accepted.offsets, cases.accepted.values
     accepted = [values[offsets[row] : offsets[row + 1]].tolist() for row in np.flatnonzero(left)]
     prediction = (keys[left] % len(labels)).astype(np.int16)

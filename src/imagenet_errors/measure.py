@@ -1,17 +1,18 @@
 """How often each error type occurs, and the accuracies that forgive more and more of them.
 
-Source: Shankar et al. 2020 (multi-label accuracy, averaged per class); Peychev et al., NeurIPS 2023, section 4.
+Source: Shankar et al. 2020 (multi-label accuracy, averaged per class); Peychev et al., NeurIPS 2023.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from imagenet_errors.chain import COUNTS_AS, ERROR_TYPES
-from imagenet_errors.labels import GROUPS, LabelSpace
+from imagenet_errors.labels import LabelSpace
 from imagenet_errors.tables import Ragged
 
 _FORGIVEN = {
@@ -29,10 +30,14 @@ IS_MULTI_LABEL_ERROR = np.array([COUNTS_AS[name] != "right" for name in ERROR_TY
 class Measures:
     """One model's figures for the G groups: ``counts`` int64 [G, T]; accuracies float64 [G], each in 0..1.
 
-    An accuracy of a group without images is NaN.
+    An accuracy of a group without images is NaN. ``least`` and ``most`` int64 [G, T] bound the counts: what they
+    could be if the evidence that was lacking for some cases were known.
     """
 
+    groups: tuple[str, ...]
     counts: NDArray[np.int64]
+    least: NDArray[np.int64]
+    most: NDArray[np.int64]
     top1_accuracy: NDArray[np.float64]
     mla: NDArray[np.float64]
     mla_minor: NDArray[np.float64]
@@ -54,19 +59,48 @@ class Measures:
 
 def group_membership(accepted: Ragged, labels: LabelSpace) -> NDArray[np.bool_]:
     """Return bool [G, n]: an image is in a group if any of its accepted labels is; it can be in several."""
-    return np.stack([accepted.any_of(labels.in_group(group)[accepted.values]) for group in GROUPS])
+    return np.stack([accepted.any_of(labels.in_group(group)[accepted.values]) for group in labels.group_names])
 
 
-def measure(error_type: NDArray[np.int8], label: NDArray[np.int16], membership: NDArray[np.bool_]) -> Measures:
-    """Count and average one model's verdicts: ``error_type`` and ``label`` [n], ``membership`` [G, n]."""
-    n_types = len(ERROR_TYPES)
-    counts = np.stack([np.bincount(error_type[inside], minlength=n_types) for inside in membership])
+def measure(
+    error_type: NDArray[np.int8],
+    label: NDArray[np.int16],
+    membership: NDArray[np.bool_],
+    *,
+    groups: Sequence[str],
+    lacking: Mapping[str, NDArray[np.bool_]] | None = None,
+) -> Measures:
+    """Count and average one model's verdicts: ``error_type`` and ``label`` [n], ``membership`` [G, n] of ``groups``.
+
+    ``lacking``: stage name -> bool [n], the images whose error that stage could not judge.
+    """
+    counts = _counts(error_type, membership)
+    least, most = counts.copy(), counts.copy()
+    open_question = np.zeros(len(error_type), dtype=np.bool_)
+    for name, cannot in (lacking or {}).items():
+        most[:, ERROR_TYPES.index(name)] += (membership & cannot).sum(axis=1)
+        open_question |= cannot
+    if open_question.any():
+        least -= _counts(error_type[open_question], membership[:, open_question])
     accuracies = {
         name: class_average(_counts_as(kinds)[error_type], label, membership) for name, kinds in _FORGIVEN.items()
     }
     n_evaluated = counts.sum(axis=1)
     top1 = np.divide(counts[:, 0], n_evaluated, out=np.full(len(counts), np.nan), where=n_evaluated > 0)
-    return Measures(counts, top1, accuracies["mla"], accuracies["mla_minor"], accuracies["mla_explained"])
+    return Measures(
+        tuple(groups),
+        counts,
+        least,
+        most,
+        top1,
+        accuracies["mla"],
+        accuracies["mla_minor"],
+        accuracies["mla_explained"],
+    )
+
+
+def _counts(error_type: NDArray[np.int8], membership: NDArray[np.bool_]) -> NDArray[np.int64]:
+    return np.stack([np.bincount(error_type[inside], minlength=len(ERROR_TYPES)) for inside in membership])
 
 
 def class_average(

@@ -1,26 +1,95 @@
-"""Predictions put aside on disk between reading them all and judging them, so that memory does not grow with models.
+"""The mistakes of many models: every predictions file read by one set of rules, every distinct wrong (image, class)
+pair once.
 
-However many models there are, what stays in memory is one table of the errors that any of them made.
+A file that cannot be used is a failure with its reason, and the rest goes on. What one model predicted is put aside on
+disk until it is asked for, so that memory does not grow with the number of models.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from imagenet_errors.inputs import Basis
+from imagenet_errors.problems import InputError, counted
+from imagenet_errors.readers.memory import InMemory
+from imagenet_errors.readers.predictions import ModelReading, ReadRules, model_name, prediction_files, read_models
 from imagenet_errors.tables import Annotations, Cases, Intake, Predictions, cases_of
+
+Progress = Callable[[str, Iterable[Any], int], Iterator[Any]]
+"""Wraps a loop to show how far it is: (what is done, the things, how many)."""
+
+Given = Path | tuple[str, Path] | InMemory
+"""A file or folder; a file with its model's name; or predictions in memory."""
+_N_THREADS = 2
+
+
+def silent(_what: str, things: Iterable[Any], _count: int) -> Iterator[Any]:
+    """Show nothing."""
+    return iter(things)
 
 
 @dataclass(frozen=True)
-class Shelved:
-    """One model's evaluated predictions, in a file; ``n_images`` counts the excluded ones too."""
+class Failure:
+    """A model whose predictions could not be used, and why."""
 
     model: str
+    path: Path
+    error: InputError
+
+    @property
+    def reason(self) -> str:
+        """The whole message."""
+        return str(self.error)
+
+
+class NothingUsableError(InputError):
+    """No predictions file can be used; ``failures`` tells why, each."""
+
+    def __init__(self, failures: Sequence[Failure]) -> None:
+        self.failures = tuple(failures)
+        first = failures[0].error
+        if len(failures) == 1:
+            super().__init__(first.where, first.what, example=first.example, fix=first.fix)
+            return
+        reasons = "\n".join(f"  {failure.reason}" for failure in failures)
+        super().__init__("PREDICTIONS", f"none of the {counted(len(failures), 'file')} can be used:\n{reasons}")
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What one model did on all images that it has, the excluded ones, too.
+
+    ``n_accepted`` of ``n_with_accepted`` images with accepted labels got one of these. On ``n_rejected`` images no
+    annotator accepts the label; there the model named an accepted label ``n_right_against_label`` times and the
+    rejected one ``n_rejected_label_named`` times.
+    """
+
     n_images: int
+    n_with_accepted: int
+    n_accepted: int
+    n_rejected: int
+    n_right_against_label: int
+    n_rejected_label_named: int
+
+
+@dataclass(frozen=True)
+class ModelPredictions:
+    """One model's predictions of the evaluated images, put aside in a file; ``source``: where they were read."""
+
+    model: str
+    tally: Tally
     intake: Intake
     path: Path
+    source: Path
 
     def load(self) -> Predictions:
         """Read the predictions back."""
@@ -29,29 +98,162 @@ class Shelved:
             return Predictions(self.model, arrays["rows"].astype(np.int64), arrays["top1"], confidence, self.intake)
 
 
-class Shelf:
+Answer = ModelPredictions | Failure
+
+
+@dataclass(frozen=True, eq=False)
+class Mistakes:
+    """The distinct mistakes of the models that could be read, and these models; ``files``: what was asked for."""
+
+    cases: Cases
+    models: tuple[ModelPredictions, ...]
+    failures: tuple[Failure, ...] = ()
+    files: tuple[Path, ...] = ()
+
+
+@dataclass(eq=False)
+class _Collector:
     """Takes one model's predictions after the other and remembers which errors they made."""
 
-    def __init__(self, folder: Path, annotations: Annotations, n_classes: int) -> None:
-        self._folder = folder
-        self._annotations = annotations
-        self._made = np.zeros((len(annotations), n_classes), dtype=np.bool_)
+    folder: Path
+    annotations: Annotations
+    n_classes: int
+    made: NDArray[np.bool_] = field(init=False)
 
-    def put(self, predictions: Predictions) -> Shelved:
+    def __post_init__(self) -> None:
+        self.made = np.zeros((len(self.annotations), self.n_classes), dtype=np.bool_)
+
+    def put(self, predictions: Predictions, *, source: Path, number: str) -> ModelPredictions:
         """Put the predictions of evaluated images aside; may be called from several threads."""
-        annotations = self._annotations
+        annotations = self.annotations
         counts = np.flatnonzero(annotations.evaluated[predictions.rows])
         rows, top1 = predictions.rows[counts], predictions.top1[counts]
-        wrong = top1 != annotations.label[rows]
-        self._made[rows[wrong], top1[wrong]] = True
+        wrong = ~annotations.is_correct(rows, top1)
+        self.made[rows[wrong], top1[wrong]] = True
         arrays = {"rows": rows.astype(np.int32), "top1": top1}
         if predictions.confidence is not None:
             arrays["confidence"] = predictions.confidence[counts]
-        path = self._folder / f"{predictions.model}.npz"
+        path = self.folder / f"{number}.npz"
         np.savez(path, **arrays)  # type: ignore[arg-type,unused-ignore]
-        return Shelved(predictions.model, len(predictions.rows), predictions.intake, path)
+        return ModelPredictions(predictions.model, _tally(predictions, annotations), predictions.intake, path, source)
 
     def cases(self) -> Cases:
         """Return every (image, wrong prediction) that any model made, once, ordered by image, then class."""
-        rows, prediction = np.nonzero(self._made)
-        return cases_of(self._annotations, rows, prediction.astype(np.int16))
+        rows, prediction = np.nonzero(self.made)
+        return cases_of(self.annotations, rows, prediction.astype(np.int16))
+
+
+def _tally(predictions: Predictions, annotations: Annotations) -> Tally:
+    rows, top1 = predictions.rows, predictions.top1
+    accepted = annotations.accepts(rows, top1)
+    rejected = annotations.label_is_rejected[rows]
+    return Tally(
+        n_images=len(rows),
+        n_with_accepted=int((annotations.accepted.lengths[rows] > 0).sum()),
+        n_accepted=int(accepted.sum()),
+        n_rejected=int(rejected.sum()),
+        n_right_against_label=int((rejected & accepted).sum()),
+        n_rejected_label_named=int((rejected & (top1 == annotations.label[rows])).sum()),
+    )
+
+
+@dataclass(frozen=True)
+class _Item:
+    """One thing to read: a file or what is in memory; ``name``: what its single model is called, if stated."""
+
+    what: Path | InMemory
+    name: str
+
+    @property
+    def path(self) -> Path:
+        """What messages and failures call it."""
+        return self.what.path if isinstance(self.what, InMemory) else self.what
+
+    @property
+    def model(self) -> str:
+        """The model's name as long as nothing was read."""
+        return self.what.model if isinstance(self.what, InMemory) else self.name or model_name(self.what)
+
+
+def _items(given: Sequence[Given]) -> list[_Item]:
+    """Return what is to be read; folders are listed.
+
+    Raises
+    ------
+    InputError
+        A path does not exist, a folder holds no predictions, or two files would be the same model.
+    """
+    unnamed = [one for one in given if isinstance(one, Path)]
+    files = [_Item(path, "") for path in prediction_files(unnamed)] if unnamed or not given else []
+    named = [_Item(one[1], one[0]) for one in given if isinstance(one, tuple)]
+    for item in named:
+        if not item.path.is_file():
+            raise InputError(item.path, "no such file", fix="Check the path.")
+    return [*files, *named, *(_Item(one, one.model) for one in given if isinstance(one, InMemory))]
+
+
+@contextmanager
+def gather(
+    given: Sequence[Given], basis: Basis, *, rules: ReadRules | None = None, progress: Progress = silent
+) -> Iterator[Mistakes]:
+    """Read predictions of files, folders and memory; what was put aside is removed when the block ends.
+
+    Raises
+    ------
+    InputError
+        A path does not exist, or nothing can be used (``NothingUsableError``).
+    """
+    items = _items(given)
+    with tempfile.TemporaryDirectory(prefix="imagenet-errors-") as folder:
+        collector = _Collector(Path(folder), basis.annotations, len(basis.labels))
+        answers = _read_all(items, basis, rules or ReadRules(), collector=collector, progress=progress)
+        models, failures = _sorted_out(answers)
+        if not models:
+            raise NothingUsableError(failures)
+        files = tuple(item.what for item in items if isinstance(item.what, Path))
+        yield Mistakes(collector.cases(), models, failures, files)
+
+
+def _sorted_out(answers: Iterable[Answer]) -> tuple[tuple[ModelPredictions, ...], tuple[Failure, ...]]:
+    """Part models from failures; of models of one name the first counts."""
+    models: dict[str, ModelPredictions] = {}
+    failures = []
+    for answer in answers:
+        if isinstance(answer, Failure):
+            failures.append(answer)
+        elif answer.model in models:
+            what = f"is the same model as one before: both are named {answer.model!r}"
+            failures.append(Failure(answer.model, answer.source, InputError(answer.source, what, fix="Rename one.")))
+        else:
+            models[answer.model] = answer
+    return tuple(models.values()), tuple(failures)
+
+
+def _read_all(
+    items: Sequence[_Item], basis: Basis, rules: ReadRules, *, collector: _Collector, progress: Progress
+) -> list[Answer]:
+    def attempt(numbered: tuple[int, _Item]) -> list[Answer]:
+        number, item = numbered
+        try:
+            readings = read_models(item.what, basis.annotations, basis.labels, rules=rules, name=item.name)
+        except Exception as error:  # a fault of ours must cost this file only, not the night's run
+            return [Failure(item.model, item.path, _as_input_error(error, item.path))]
+        return [one(reading, item, f"{number}-{place}") for place, reading in enumerate(readings)]
+
+    def one(reading: ModelReading, item: _Item, number: str) -> Answer:
+        try:
+            return collector.put(reading.predictions(), source=item.path, number=number)
+        except Exception as error:
+            return Failure(reading.model, item.path, _as_input_error(error, item.path))
+
+    with ThreadPoolExecutor(_N_THREADS) as pool:
+        done = progress("Reading predictions", pool.map(attempt, enumerate(items)), len(items))
+        return [answer for answers in done for answer in answers]
+
+
+def _as_input_error(error: Exception, path: Path) -> InputError:
+    if isinstance(error, InputError):
+        return error
+    what = f"an unexpected {type(error).__name__}: {error}"
+    fix = "This is a fault of imagenet-errors: please report it with the file's first lines."
+    return InputError(path, what, fix=fix)

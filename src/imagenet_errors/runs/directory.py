@@ -6,8 +6,7 @@ directory that has one is whole.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +19,11 @@ from numpy.typing import NDArray
 
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.files import check_folder, staged_beside
-from imagenet_errors.labels import GROUPS
 from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR, Measures
+from imagenet_errors.mistakes import Tally
 from imagenet_errors.problems import InputError
+from imagenet_errors.runs import manifest as manifests
+from imagenet_errors.runs.manifest import Manifest
 
 ERROR_TYPE = pa.dictionary(pa.int8(), pa.string())
 
@@ -43,6 +44,8 @@ DISTRIBUTION = pa.schema(
         ("group", pa.string()),
         ("error_type", pa.string()),
         ("count", pa.int64()),
+        ("count_min", pa.int64()),
+        ("count_max", pa.int64()),
         ("portion_of_top1_errors", pa.float64()),
         ("portion_of_multi_label_errors", pa.float64()),
     ]
@@ -57,6 +60,8 @@ SUMMARY = pa.schema(
         ("mla", pa.float64()),
         ("mla_minor", pa.float64()),
         ("mla_explained", pa.float64()),
+        ("accepted_accuracy", pa.float64()),
+        ("top1_accuracy_all", pa.float64()),
         ("n_without_oov_evidence", pa.int64()),
     ]
 )
@@ -79,25 +84,33 @@ class ModelResult:
     """One model's figures, ready to be a row of the tables."""
 
     model: str
-    n_images: int
+    tally: Tally
     n_without_oov_evidence: int
     measures: Measures
 
 
-def distribution_table(results: Sequence[ModelResult]) -> pa.Table:
-    """Return counts and portions, a row for each model, group and type; portions null where undefined."""
-    counts = np.concatenate([result.measures.counts.ravel() for result in results])
-    per_model, per_group = len(GROUPS) * len(ERROR_TYPES), len(ERROR_TYPES)
+def distribution_table(results: Sequence[ModelResult], not_run: Container[str] = ()) -> pa.Table:
+    """Return counts and portions, a row for each model, group and type.
+
+    Portions are null where undefined; everything is null of a stage that did not run.
+    """
+    measures = [result.measures for result in results]
+    rows = [
+        (result.model, group, name) for result in results for group in result.measures.groups for name in ERROR_TYPES
+    ]
+    models, groups, types = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [])
+    is_null = np.array([name in not_run for name in types], dtype=np.bool_)
+    counts = [
+        np.concatenate([getattr(each, bound).ravel() for each in measures]) for bound in ("counts", "least", "most")
+    ]
     portions = [
-        np.concatenate([result.measures.portions(among).ravel() for result in results])
+        np.concatenate([each.portions(among).ravel() for each in measures])
         for among in (IS_TOP1_ERROR, IS_MULTI_LABEL_ERROR)
     ]
     columns = [
-        pa.array(np.repeat([result.model for result in results], per_model).tolist(), type=pa.string()),
-        pa.array(np.repeat(GROUPS, per_group).tolist() * len(results), type=pa.string()),
-        pa.array(list(ERROR_TYPES) * (len(GROUPS) * len(results)), type=pa.string()),
-        pa.array(counts, type=pa.int64()),
-        *(pa.array(portion, from_pandas=True) for portion in portions),
+        *(pa.array(column, type=pa.string()) for column in (models, groups, types)),
+        *(pa.array(bound, type=pa.int64(), mask=is_null) for bound in counts),
+        *(pa.array(portion, mask=is_null | np.isnan(portion)) for portion in portions),
     ]
     return pa.table(columns, schema=DISTRIBUTION)
 
@@ -107,8 +120,9 @@ def summary_table(results: Sequence[ModelResult]) -> pa.Table:
     rows = [
         {
             "model": result.model,
-            "n_images": result.n_images,
-            "n_excluded": result.n_images - int(result.measures.n_evaluated[0]),
+            "n_images": result.tally.n_images,
+            "n_excluded": result.tally.n_images - int(result.measures.n_evaluated[0]),
+            "accepted_accuracy": _share(result.tally.n_accepted, result.tally.n_with_accepted),
             "n_without_oov_evidence": result.n_without_oov_evidence,
             **_accuracies(result.measures, 0),
         }
@@ -117,12 +131,16 @@ def summary_table(results: Sequence[ModelResult]) -> pa.Table:
     return pa.Table.from_pylist(rows, schema=SUMMARY)
 
 
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
 def accuracy_table(results: Sequence[ModelResult]) -> pa.Table:
     """Return the accuracies of every group, one row for each model and group."""
     rows = [
         {"model": result.model, "group": group, **_accuracies(result.measures, place)}
         for result in results
-        for place, group in enumerate(GROUPS)
+        for place, group in enumerate(result.measures.groups)
     ]
     return pa.Table.from_pylist(rows, schema=ACCURACY)
 
@@ -143,7 +161,7 @@ class RunWriter:
     """Collects the files of a run beside their final place; see ``writing_run``."""
 
     def __init__(self, staged: Path) -> None:
-        self._staged = staged
+        self.staged = staged
         (staged / "verdicts").mkdir()
 
     def verdicts(self, model: str, columns: Sequence[pa.Array]) -> None:
@@ -154,12 +172,11 @@ class RunWriter:
         """Write a table whose columns are worth a dictionary only where they repeat."""
         repeats = [c.name for c in table.schema if c.name not in ("file_name", "explanation", "confidence")]
         repeats = ["accepted.list.element" if name == "accepted" else name for name in repeats]
-        pq.write_table(table, self._staged / name, compression="zstd", use_dictionary=repeats)
+        pq.write_table(table, self.staged / name, compression="zstd", use_dictionary=repeats)
 
-    def json(self, name: str, content: dict[str, Any]) -> None:
-        """Write an object for people and programs to read."""
-        text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-        (self._staged / name).write_text(text, encoding="utf-8")
+    def manifest(self, manifest: Manifest) -> None:
+        """Write ``run.json``."""
+        (self.staged / manifests.NAME).write_bytes(manifests.manifest_bytes(manifest))
 
 
 @contextmanager
@@ -177,6 +194,20 @@ def writing_run(out: Path) -> Iterator[RunWriter]:
     with staged_beside(out) as staged:
         yield RunWriter(staged)
         _put_in_place(staged, out)
+
+
+def copy_run(run: Path, out: Path) -> None:
+    """Write a run's files into another directory, as :func:`writing_run` does.
+
+    Raises
+    ------
+    InputError
+        ``out`` cannot be written to.
+    """
+    import shutil
+
+    with writing_run(out) as writer:
+        shutil.copytree(run, writer.staged, dirs_exist_ok=True)
 
 
 def check_out(out: Path) -> None:
@@ -205,20 +236,3 @@ def _put_in_place(staged: Path, out: Path) -> None:
     files = sorted(path.relative_to(staged) for path in staged.rglob("*") if path.is_file())
     for name in sorted(files, key=lambda name: name.name == "run.json"):
         (staged / name).replace(out / name)
-
-
-def read_run(run: Path) -> dict[str, Any]:
-    """Return the content of ``run.json``.
-
-    Raises
-    ------
-    InputError
-        The folder is no (whole) run directory.
-    """
-    path = run / "run.json"
-    if not path.is_file():
-        raise InputError(
-            run, "no run.json in it: not a run directory, or the run did not finish", fix="Evaluate again."
-        )
-    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return content

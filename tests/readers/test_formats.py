@@ -12,7 +12,8 @@ import pyarrow.parquet
 import pytest
 
 from imagenet_errors.problems import InputError
-from imagenet_errors.readers.sniff import Kind, sniff
+from imagenet_errors.readers.formats import raw_of, recognised
+from imagenet_errors.readers.opened import opened
 
 TABLE = pa.table({"file_name": ["a.JPEG"], "prediction": [65]})
 
@@ -38,6 +39,16 @@ NPY = written(lambda sink: np.save(sink, np.arange(3)))
 NPZ = written(lambda sink: np.savez(sink, top1=np.arange(3)))
 
 
+def sniffed(path):
+    with opened(path) as file:
+        return recognised(file)
+
+
+def read(path):
+    with opened(path) as file:
+        return raw_of(file)
+
+
 @pytest.fixture
 def file(tmp_path):
     """Return a path with an ending that says nothing, and a function that fills it."""
@@ -53,23 +64,23 @@ def file(tmp_path):
 @pytest.mark.parametrize(
     ("content", "kind"),
     [
-        pytest.param(PARQUET, Kind.PARQUET, id="Parquet"),
-        pytest.param(FEATHER, Kind.ARROW, id="Feather"),
-        pytest.param(NPY, Kind.NPY, id="npy"),
-        pytest.param(NPZ, Kind.NPZ, id="npz"),
-        pytest.param(b'{"a.JPEG": 1}', Kind.JSON, id="JSON object"),
-        pytest.param(b'\xef\xbb\xbf \n[["a.JPEG", 1]]', Kind.JSON, id="JSON after a mark and blanks"),
-        pytest.param(b"filename,label\na,b\n", Kind.DELIMITED, id="CSV, whatever its ending"),
-        pytest.param(gzip.compress(b"filename,label\na,b\n"), Kind.DELIMITED, id="gzipped CSV"),
-        pytest.param(gzip.compress(b'{"a.JPEG": 1}'), Kind.JSON, id="gzipped JSON"),
+        pytest.param(PARQUET, "Parquet", id="Parquet"),
+        pytest.param(FEATHER, "Arrow", id="Feather"),
+        pytest.param(NPY, "npy", id="npy"),
+        pytest.param(NPZ, "npz", id="npz"),
+        pytest.param(b'{"a.JPEG": 1}', "JSON", id="JSON object"),
+        pytest.param(b'\xef\xbb\xbf \n[["a.JPEG", 1]]', "JSON", id="JSON after a mark and blanks"),
+        pytest.param(b"filename,label\na,b\n", "delimited text", id="CSV, whatever its ending"),
+        pytest.param(gzip.compress(b"filename,label\na,b\n"), "delimited text", id="gzipped CSV"),
+        pytest.param(gzip.compress(b'{"a.JPEG": 1}'), "JSON", id="gzipped JSON"),
     ],
 )
 def test_the_kind_is_told_from_the_bytes(file, content, kind):
-    assert sniff(file(content)).kind is kind
+    assert sniffed(file(content))[0].name == kind
 
 
 def test_text_comes_unpacked_and_without_its_byte_order_mark(file):
-    assert sniff(file(gzip.compress(b"\xef\xbb\xbfname,index\n"))).text == b"name,index\n"
+    assert sniffed(file(gzip.compress(b"\xef\xbb\xbfname,index\n")))[1].content == b"name,index\n"
 
 
 @pytest.mark.parametrize(
@@ -97,7 +108,7 @@ def test_text_comes_unpacked_and_without_its_byte_order_mark(file):
 )
 def test_what_is_no_predictions_file_is_refused(file, content, told):
     with pytest.raises(InputError, match=told.replace("(", r"\(")):
-        sniff(file(content))
+        read(file(content))
 
 
 def test_a_pickle_is_never_loaded_and_the_message_says_how_to_convert_it(file):
@@ -106,11 +117,11 @@ def test_a_pickle_is_never_loaded_and_the_message_says_how_to_convert_it(file):
             return (pytest.fail, ("the pickle was loaded",))
 
     with pytest.raises(InputError, match=r"(?s)pickle\.load.*numpy\.savez"):
-        sniff(file(pickle.dumps(Bomb())))
+        read(file(pickle.dumps(Bomb())))
 
 
 def test_a_folder_and_a_missing_file_are_named(tmp_path):
     with pytest.raises(InputError, match="folder"):
-        sniff(tmp_path)
+        read(tmp_path)
     with pytest.raises(InputError, match="no such file"):
-        sniff(tmp_path / "missing.csv")
+        read(tmp_path / "missing.csv")

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from imagenet_errors.problems import InputError
-from imagenet_errors.readers.damage import refusing_damage
+from imagenet_errors.readers.opened import refusing_damage
 
 
 @pytest.mark.parametrize("raised", [zipfile.BadZipFile("x"), EOFError("x"), pa.ArrowInvalid("x"), OSError("x")])
