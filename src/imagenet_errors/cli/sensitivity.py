@@ -43,7 +43,7 @@ def sensitivity(
     out: options.Out = None,
 ) -> None:
     """Vary each design choice alone: what becomes of the agreement and of the models' distributions."""
-    from imagenet_errors.extras import needs
+    from imagenet_errors.shipped import needs
     from imagenet_errors.study.panel import panel_files
     from imagenet_errors.study.sensitivity import SensitivityRequest
     from imagenet_errors.study.sensitivity import sensitivity as vary
