@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from types import ModuleType
 from pathlib import Path
+from types import ModuleType
 
 from imagenet_errors.problems import InputError
 

@@ -185,7 +185,7 @@ class _Cells:
         distinct = encoded.dictionary.to_pylist()
         meant = label_texts(labels).classes_of([text for text in distinct if not text.lstrip("+-").isdecimal()])
         by_code = np.array([meant[text] if text in meant else int(text) for text in distinct], dtype=np.int64)
-        index = by_code[encoded.indices.to_numpy()]
+        index: NDArray[np.int64] = by_code[encoded.indices.to_numpy()]
         named = np.array([text in meant and meant[text] < 0 for text in distinct])[encoded.indices.to_numpy()]
         if named.any():
             self._refuse(column, named, array, f"Write class indices 0..{len(labels) - 1} or wnids.")
