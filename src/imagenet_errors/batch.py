@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from imagenet_errors.evaluate import Evaluation, evaluate
+from imagenet_errors.evaluation import Evaluation, evaluate
 from imagenet_errors.files import locked, write_whole
 from imagenet_errors.image_folder import ImageFolder
 from imagenet_errors.images import ImageIndex

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.files import check_folder, staged_beside, unwritable, write_whole
-from imagenet_errors.labels import GROUPS
 from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR, Measures
 from imagenet_errors.mistakes import Tally
 from imagenet_errors.problems import InputError, counted
@@ -28,6 +27,7 @@ from imagenet_errors.runs import manifest as manifests
 from imagenet_errors.runs.manifest import Manifest
 
 ERROR_TYPE = pa.dictionary(pa.int8(), pa.string())
+CLASS_NAME = pa.dictionary(pa.int16(), pa.string())
 
 VERDICTS = pa.schema(
     [
@@ -38,6 +38,9 @@ VERDICTS = pa.schema(
         ("accepted", pa.list_(pa.int16())),
         ("error_type", ERROR_TYPE),
         ("explanation", pa.string()),
+        ("model", pa.dictionary(pa.int16(), pa.string())),
+        ("target_name", CLASS_NAME),
+        ("prediction_name", CLASS_NAME),
     ]
 )
 DISTRIBUTION = pa.schema(
@@ -107,9 +110,12 @@ def distribution_table(results: Sequence[ModelResult], not_run: Container[str] =
 
     Portions are null where undefined; everything is null of a stage that did not run.
     """
-    per_model, per_group = len(GROUPS) * len(ERROR_TYPES), len(ERROR_TYPES)
-    is_null = np.tile([name in not_run for name in ERROR_TYPES], len(GROUPS) * len(results))
     measures = [result.measures for result in results]
+    rows = [
+        (result.model, group, name) for result in results for group in result.measures.groups for name in ERROR_TYPES
+    ]
+    models, groups, types = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [])
+    is_null = np.array([name in not_run for name in types], dtype=np.bool_)
     counts = [
         np.concatenate([getattr(each, bound).ravel() for each in measures]) for bound in ("counts", "least", "most")
     ]
@@ -118,9 +124,7 @@ def distribution_table(results: Sequence[ModelResult], not_run: Container[str] =
         for among in (IS_TOP1_ERROR, IS_MULTI_LABEL_ERROR)
     ]
     columns = [
-        pa.array(np.repeat([result.model for result in results], per_model).tolist(), type=pa.string()),
-        pa.array(np.repeat(GROUPS, per_group).tolist() * len(results), type=pa.string()),
-        pa.array(list(ERROR_TYPES) * (len(GROUPS) * len(results)), type=pa.string()),
+        *(pa.array(column, type=pa.string()) for column in (models, groups, types)),
         *(pa.array(bound, type=pa.int64(), mask=is_null) for bound in counts),
         *(pa.array(portion, mask=is_null | np.isnan(portion)) for portion in portions),
     ]
@@ -135,6 +139,7 @@ def summary_table(results: Sequence[ModelResult]) -> pa.Table:
             "n_images": result.tally.n_images,
             "n_excluded": result.tally.n_images - int(result.measures.n_evaluated[0]),
             "accepted_accuracy": _share(result.tally.n_accepted, result.tally.n_with_accepted),
+            "top1_accuracy_all": _share(result.tally.n_right, result.tally.n_labelled),
             "n_without_oov_evidence": result.n_without_oov_evidence,
             **_accuracies(result.measures, 0),
         }
@@ -152,7 +157,7 @@ def accuracy_table(results: Sequence[ModelResult]) -> pa.Table:
     rows = [
         {"model": result.model, "group": group, **_accuracies(result.measures, place)}
         for result in results
-        for place, group in enumerate(GROUPS)
+        for place, group in enumerate(result.measures.groups)
     ]
     return pa.Table.from_pylist(rows, schema=ACCURACY)
 
@@ -164,6 +169,11 @@ def _accuracies(measures: Measures, group: int) -> dict[str, Any]:
     return {"n_evaluated": int(measures.n_evaluated[group]), **known}
 
 
+def class_name_column(classes: NDArray[np.int16], names: pa.StringArray) -> pa.DictionaryArray:
+    """Return the classes' names as a dictionary column, a name for each class of the label space."""
+    return pa.DictionaryArray.from_arrays(pa.array(classes), names)
+
+
 def error_type_column(codes: NDArray[np.int8]) -> pa.DictionaryArray:
     """Return the error types as a dictionary column; every file has the same dictionary."""
     return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(ERROR_TYPES, type=pa.string()))
@@ -173,7 +183,7 @@ class RunWriter:
     """Collects the files of a run beside their final place; see ``writing_run``."""
 
     def __init__(self, staged: Path) -> None:
-        self._staged = staged
+        self.staged = staged
         (staged / "verdicts").mkdir()
 
     def verdicts(self, model: str, columns: Sequence[pa.Array]) -> None:
@@ -184,11 +194,11 @@ class RunWriter:
         """Write a table whose columns are worth a dictionary only where they repeat."""
         repeats = [c.name for c in table.schema if c.name not in ("file_name", "explanation", "confidence")]
         repeats = ["accepted.list.element" if name == "accepted" else name for name in repeats]
-        pq.write_table(table, self._staged / name, compression="zstd", use_dictionary=repeats)
+        pq.write_table(table, self.staged / name, compression="zstd", use_dictionary=repeats)
 
     def manifest(self, manifest: Manifest) -> None:
         """Write ``run.json``."""
-        (self._staged / manifests.NAME).write_bytes(manifests.manifest_bytes(manifest))
+        (self.staged / manifests.NAME).write_bytes(manifests.manifest_bytes(manifest))
 
 
 @contextmanager
@@ -209,6 +219,20 @@ def writing_run(out: Path) -> Iterator[RunWriter]:
         except OSError as error:  # a full disk, above all
             raise unwritable(out, error) from None
         _put_in_place(staged, out)
+
+
+def copy_run(run: Path, out: Path) -> None:
+    """Write a run's files into another directory, as :func:`writing_run` does.
+
+    Raises
+    ------
+    InputError
+        ``out`` cannot be written to.
+    """
+    import shutil
+
+    with writing_run(out) as writer:
+        shutil.copytree(run, writer.staged, dirs_exist_ok=True)
 
 
 def check_out(out: Path) -> None:

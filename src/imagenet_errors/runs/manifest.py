@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from imagenet_errors.chain import DEFAULT_ORDER
+from imagenet_errors.downloads import FileFacts as PublishedFacts
 from imagenet_errors.evidence.sources import OPTIONS
 from imagenet_errors.inputs import Inputs
 from imagenet_errors.problems import InputError
@@ -20,7 +21,7 @@ LAYOUT = 2
 """Raised when a reader of the run directory must know; runs without it are of layout 1."""
 
 
-class FileFacts(msgspec.Struct, frozen=True):
+class InputFile(msgspec.Struct, frozen=True):
     """A file's place, size in bytes and sha256."""
 
     file: str
@@ -37,7 +38,10 @@ class FailureFacts(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of ``run.json``; paths are absolute there, and nowhere else in what a run writes."""
+    """The content of ``run.json``; paths are absolute there, and nowhere else in what a run writes.
+
+    ``judged_by``: the files of labels and evidence, with address, commit and licence where they are published ones.
+    """
 
     layout: int = 1
     version: str
@@ -55,7 +59,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     stages_not_run: dict[str, str] = {}
     evidence: dict[str, str | list[str] | None] = {}
     evidence_notes: dict[str, list[str]] = {}
-    inputs: list[FileFacts] = []
+    inputs: list[InputFile] = []
+    judged_by: list[PublishedFacts] = []
     models: dict[str, dict[str, Any]] = {}
     failures: list[FailureFacts] = []
 
@@ -116,11 +121,11 @@ def manifest_bytes(manifest: Manifest) -> bytes:
     return msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
 
 
-def file_facts(path: Path) -> FileFacts:
+def file_facts(path: Path) -> InputFile:
     """Return a file's place, size in bytes and sha256."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return FileFacts(str(path.resolve()), path.stat().st_size, digest)
+    return InputFile(str(path.resolve()), path.stat().st_size, digest)
 
 
 def intake_facts(intake: Intake) -> dict[str, Any]:
