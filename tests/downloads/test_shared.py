@@ -18,7 +18,7 @@ from imagenet_errors.downloads import (
     source,
     sources,
 )
-from imagenet_errors.evaluate import evaluate
+from imagenet_errors.evaluation import evaluate
 from imagenet_errors.inputs import Inputs
 from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.readers.annotations import read_annotations

@@ -25,7 +25,7 @@ def evaluate(
     as_json: options.AsJson = False,
 ) -> int:
     """Tell how bad each model's mistakes are: verdicts with reasons, distributions, accuracies."""
-    from imagenet_errors.evaluate import evaluate as evaluate_files
+    from imagenet_errors.evaluation import evaluate as evaluate_files
     from imagenet_errors.report.terminal import evaluation_view
     from imagenet_errors.runs.directory import summary_table
     from imagenet_errors.shipped import shipped

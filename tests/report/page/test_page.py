@@ -202,7 +202,7 @@ def test_what_cannot_be_shown_is_said(program, made_run, tmp_path, arguments, me
 
 
 def test_a_model_without_errors_has_a_page_too(val_images, tmp_path):
-    from imagenet_errors.evaluate import evaluate
+    from imagenet_errors.evaluation import evaluate
     from toy import inputs_of
 
     right = {f"at_{row}": label for row, label in enumerate(val_images.label)}
