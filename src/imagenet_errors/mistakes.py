@@ -11,22 +11,24 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from imagenet_errors.inputs import Basis
+from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
-from imagenet_errors.readers.predictions import ReadRules, model_name, prediction_files, read_predictions
+from imagenet_errors.readers.predictions import ModelReading, ReadRules, model_name, prediction_files, read_models
 from imagenet_errors.tables import Annotations, Cases, Intake, Predictions, cases_of
 
 Progress = Callable[[str, Iterable[Any], int], Iterator[Any]]
 """Wraps a loop to show how far it is: (what is done, the things, how many)."""
 
 _N_THREADS = 2
+_T = TypeVar("_T")
 
 
 def silent(_what: str, things: Iterable[Any], _count: int) -> Iterator[Any]:
@@ -76,6 +78,8 @@ class Tally:
     n_rejected: int
     n_right_against_label: int
     n_rejected_label_named: int
+    n_outside: int | None = None
+    """How often it named a class that no image of the data set shows; None where all classes occur."""
 
 
 @dataclass(frozen=True)
@@ -110,13 +114,13 @@ class _Collector:
 
     folder: Path
     annotations: Annotations
-    n_classes: int
+    labels: LabelSpace
     made: NDArray[np.bool_] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.made = np.zeros((len(self.annotations), self.n_classes), dtype=np.bool_)
+        self.made = np.zeros((len(self.annotations), len(self.labels)), dtype=np.bool_)
 
-    def put(self, predictions: Predictions, *, number: int) -> ModelPredictions:
+    def put(self, predictions: Predictions, *, number: str) -> ModelPredictions:
         """Put the predictions of evaluated images aside; may be called from several threads."""
         annotations = self.annotations
         counts = np.flatnonzero(annotations.evaluated[predictions.rows])
@@ -128,7 +132,7 @@ class _Collector:
             arrays["confidence"] = predictions.confidence[counts]
         path = self.folder / f"{number}.npz"
         np.savez(path, **arrays)  # type: ignore[arg-type,unused-ignore]
-        return ModelPredictions(predictions.model, _tally(predictions, annotations), predictions.intake, path)
+        return ModelPredictions(predictions.model, _tally(predictions, annotations, self.labels), predictions.intake, path)
 
     def cases(self) -> Cases:
         """Return every (image, wrong prediction) that any model made, once, ordered by image, then class."""
@@ -136,7 +140,7 @@ class _Collector:
         return cases_of(self.annotations, rows, prediction.astype(np.int16))
 
 
-def _tally(predictions: Predictions, annotations: Annotations) -> Tally:
+def _tally(predictions: Predictions, annotations: Annotations, labels: LabelSpace) -> Tally:
     rows, top1 = predictions.rows, predictions.top1
     accepted = annotations.accepts(rows, top1)
     rejected = annotations.label_is_rejected[rows]
@@ -146,7 +150,8 @@ def _tally(predictions: Predictions, annotations: Annotations) -> Tally:
         n_accepted=int(accepted.sum()),
         n_rejected=int(rejected.sum()),
         n_right_against_label=int((rejected & accepted).sum()),
-        n_rejected_label_named=int((rejected & (top1 == annotations.label[rows])).sum()),
+        n_rejected_label_named=int((rejected & annotations.is_label(rows, top1)).sum()),
+        n_outside=int((~np.isin(top1, labels.occurring)).sum()) if labels.occurring else None,
     )
 
 
@@ -163,29 +168,66 @@ def gather(
     """
     files = prediction_files(given)
     with tempfile.TemporaryDirectory(prefix="imagenet-errors-") as folder:
-        collector = _Collector(Path(folder), basis.annotations, len(basis.labels))
-        answers = _read_all(files, basis, rules or ReadRules(), collector=collector, progress=progress)
+        collector = _Collector(Path(folder), basis.annotations, basis.labels)
+        answers = _read_all(files, basis, _rules(rules, basis), collector=collector, progress=progress)
         failures = tuple(answer for answer in answers if isinstance(answer, Failure))
         if len(failures) == len(answers):
             raise NothingUsableError(failures)
-        models = tuple(answer for answer in answers if isinstance(answer, ModelPredictions))
+        models = _once_named([answer for answer in answers if isinstance(answer, ModelPredictions)])
         yield Mistakes(collector.cases(), models, failures, files)
+
+
+def _rules(rules: ReadRules | None, basis: Basis) -> ReadRules:
+    """Return how files are read, with what the data set says of names."""
+    return replace(rules or ReadRules(), setting=basis.inputs.data_set.setting)
+
+
+def _once_named(models: Sequence[ModelPredictions]) -> tuple[ModelPredictions, ...]:
+    """Refuse two models of one name: columns of different tables, or a column and a file.
+
+    Raises
+    ------
+    InputError
+        There are two.
+    """
+    seen: set[str] = set()
+    for one in models:
+        if one.model in seen:
+            raise InputError("PREDICTIONS", f"two models are named {one.model!r}", fix="Rename a column or a file.")
+        seen.add(one.model)
+    return tuple(models)
 
 
 def _read_all(
     files: Sequence[Path], basis: Basis, rules: ReadRules, *, collector: _Collector, progress: Progress
 ) -> list[ModelPredictions | Failure]:
-    def attempt(numbered: tuple[int, Path]) -> ModelPredictions | Failure:
-        number, path = numbered
+    """Read every model of every file; one that cannot be used costs itself only."""
+
+    def attempt(model: str, path: Path, work: Callable[[], _T]) -> _T | Failure:
         try:
-            predictions = read_predictions(path, basis.annotations, basis.labels, rules=rules)
-            return collector.put(predictions, number=number)
+            return work()
         except InputError as error:
-            return Failure(model_name(path), path, error)
+            return Failure(model, path, error)
         except Exception as error:  # a fault of ours must cost this file only, not the night's run
             what = f"an unexpected {type(error).__name__}: {error}"
             fix = "This is a fault of imagenet-errors: please report it with the file's first lines."
-            return Failure(model_name(path), path, InputError(path, what, fix=fix))
+            return Failure(model, path, InputError(path, what, fix=fix))
+
+    def read(numbered: tuple[int, Path]) -> list[ModelPredictions | Failure]:
+        number, path = numbered
+        name = model_name(path)
+        found = attempt(name, path, lambda: read_models(path, basis.annotations, basis.labels, rules=rules))
+        if isinstance(found, Failure):
+            return [found]
+        answers = []
+        for place, one in enumerate(found):
+
+            def put(one: ModelReading = one, place: int = place) -> ModelPredictions:
+                return collector.put(one.predictions(), number=f"{number}-{place}")
+
+            answers.append(attempt(one.model, path, put))
+        return answers
 
     with ThreadPoolExecutor(_N_THREADS) as pool:
-        return list(progress("Reading predictions", pool.map(attempt, enumerate(files)), len(files)))
+        read_files = progress("Reading predictions", pool.map(read, enumerate(files)), len(files))
+        return [answer for answers in read_files for answer in answers]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from imagenet_errors.readers.class_lists import is_class_list
 from imagenet_errors.readers.raw import RawPredictions
 from imagenet_errors.readers.sniff import Kind, sniff
 
@@ -40,6 +41,10 @@ def read_raw(path: Path, *, columns: Mapping[str, str] | None = None) -> RawPred
             from imagenet_errors.readers.json_files import read_json
 
             return read_json(found.text, path, columns=columns)
+        case Kind.DELIMITED if is_class_list(found.text[:256]):
+            from imagenet_errors.readers.class_lists import read_class_list
+
+            return read_class_list(found.text, path)
         case Kind.DELIMITED:
             from imagenet_errors.readers.delimited import read_delimited
 

@@ -48,7 +48,7 @@ class Reader:
         usable = np.flatnonzero((rows >= 0) & (resolved.top1 >= 0))
         if not len(usable):
             return 0, 0.0
-        return len(usable), float(np.mean(self.annotations.label[rows[usable]] == resolved.top1[usable]))
+        return len(usable), float(np.mean(self.annotations.is_label(rows[usable], resolved.top1[usable])))
 
 
 @dataclass(frozen=True, eq=False)

@@ -193,7 +193,8 @@ def _check_order(
     images: ImageIndex,
     path: Path,
 ) -> None:
-    label, top1 = annotations.label[rows[usable]], resolved.top1[usable]
+    top1 = resolved.top1[usable]
+    label = annotations.label_beside(rows[usable], top1)
     doubt = suspicion(label, top1, labels)
     if doubt is not None and is_chance(label, top1) and not fitting_shift(label, top1):
         known = known_orders(annotations, images)
