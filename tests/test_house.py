@@ -10,7 +10,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "src" / "imagenet_errors"
 LEVELS = (
     ("problems", "tables", "shipped", "files", "severity_scale"),
-    ("labels", "wordnet", "images", "image_folder"),
+    ("labels", "wordnet", "images", "image_folder", "label_sets"),
     ("readers",),
     ("downloads", "datasets", "severity"),
     ("evidence",),

@@ -176,6 +176,7 @@ class TestClassAxes:
             ("21841", 21_841, 1),
             ("21842", 21_842, 0),
             ("21843", 21_843, 1),
+            ("devkit", 1_000, 0),
             ("imagenet-a", 200, 800),
             ("imagenet-r", 200, 800),
         ],
@@ -197,6 +198,19 @@ class TestClassAxes:
     def test_some_heads_have_the_thousand_in_a_row(self, axis, shift):
         own = [row for row in rows("class_axes.csv") if row["axis"] == axis]
         assert [int(row["position"]) - int(row["index"]) for row in own] == [shift] * 1000
+
+    def test_the_development_kits_order_starts_as_published(self):
+        own = sorted(
+            (row for row in rows("class_axes.csv") if row["axis"] == "devkit"), key=lambda row: int(row["position"])
+        )
+        first = [LABELS.names[int(row["index"])] for row in own[:5]]
+        assert first == ["kit fox", "English setter", "Siberian husky", "Australian terrier", "English springer"]
+
+    def test_it_gives_the_kits_ground_truth(self, val):
+        """The first lines of ILSVRC2012_validation_ground_truth.txt."""
+        kit = {row["index"]: int(row["position"]) + 1 for row in rows("class_axes.csv") if row["axis"] == "devkit"}
+        found = [kit[str(label)] for label in val["label"].to_pylist()[:10]]
+        assert found == [490, 361, 171, 822, 297, 482, 13, 704, 599, 164]
 
     def test_imagenet_a_and_r_share_86_classes(self):
         of_axis = {

@@ -24,8 +24,9 @@ from imagenet_errors.images import n_val, val_file_names
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.class_lists import class_list_names, is_class_list
-from imagenet_errors.readers.damage import refusing_damage
-from imagenet_errors.readers.label_tables import LabelColumns, read_table
+from imagenet_errors.readers.formats import columns_of
+from imagenet_errors.readers.label_tables import read_labels
+from imagenet_errors.readers.opened import opened, refusing_damage
 from imagenet_errors.tables import Ragged
 
 BOM = b"\xef\xbb\xbf"
@@ -82,25 +83,17 @@ def read_label_file(path: Path, labels: LabelSpace, *, min_probability: float = 
     """
     with path.open("rb") as file:
         start = file.read(256).removeprefix(BOM).lstrip()
-    if not start:
-        raise InputError(path, "the file is empty", fix="Fetch or write it again.")
     if start.startswith(b"{"):
         return _from_object(path, labels)
-    if start.startswith(b"["):
-        return _from_list(path, labels, min_probability)
-    if start.startswith(b"<"):
-        raise InputError(path, f"a web page, not annotations: {start[:30]!r}", fix="Download the file again.")
+    if start.startswith(b"[") and b"[" in start[1:32]:
+        return _from_lists(path, labels)
     if start.startswith((b"PK", b"\x93NUMPY")):
         return _from_arrays(path, min_probability)
-    if not start.startswith(b"PAR1") and is_class_list(start):
+    if is_class_list(start):
         return LabelFile(path, class_list_names(path.read_bytes(), path))
-    return _from_columns(read_table(path, is_parquet=start.startswith(b"PAR1")), path, labels, min_probability)
-
-
-def _from_columns(table: pa.Table, path: Path, labels: LabelSpace, min_probability: float) -> LabelFile:
-    columns = LabelColumns(table, path, labels, min_probability)
-    names, accepted, original, problematic = columns.read()
-    return LabelFile(path, names, accepted, original, problematic, notes=columns.notes)
+    with opened(path) as file:
+        told = read_labels(columns_of(file), labels, min_probability=min_probability)
+    return LabelFile(path, told.names, told.accepted, told.original, told.problematic, notes=told.notes)
 
 
 def _from_object(path: Path, labels: LabelSpace) -> LabelFile:
@@ -239,21 +232,16 @@ def _ragged_of(rows: Iterable[Iterable[Any]], labels: LabelSpace, path: Path) ->
         raise InputError(path, what, fix="Labels are class indices in the order of ascending wnids, or wnids.") from None
 
 
-def _from_list(path: Path, labels: LabelSpace, min_probability: float) -> LabelFile:
-    """Read ReaL's own file, a list of classes for each validation image in the order of their names; or records."""
-    parsed = path.read_bytes().removeprefix(BOM)
+def _from_lists(path: Path, labels: LabelSpace) -> LabelFile:
+    """Read ReaL's own file: a list of classes for each validation image, in the order of their names."""
     try:
-        lists = msgspec.json.decode(parsed, type=list[list[int]])
+        lists = msgspec.json.decode(path.read_bytes().removeprefix(BOM), type=list[list[int]])
     except msgspec.MsgspecError as error:
-        try:
-            records = msgspec.json.decode(parsed, type=list[dict[str, Any]])
-            return _from_columns(pa.Table.from_pylist(records), path, labels, min_probability)
-        except (msgspec.MsgspecError, pa.ArrowException):
-            raise InputError(
-                path,
-                f"not the layout of real.json: {error}",
-                fix="It is a list of lists of class indices, one for each validation image, in order.",
-            ) from None
+        raise InputError(
+            path,
+            f"not the layout of real.json: {error}",
+            fix="It is a list of lists of class indices, one for each validation image, in order.",
+        ) from None
     if len(lists) > n_val():
         raise InputError(path, f"{len(lists):,} lists for {n_val():,} images", fix="Fetch it again.")
     outside = next((value for row in lists for value in row if not 0 <= value < len(labels)), None)

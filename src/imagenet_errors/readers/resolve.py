@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +37,8 @@ class Resolved:
     top1: NDArray[np.int16]
     n_disagree: int = 0
     """Rows whose index and text mean different classes."""
+    lacks: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """Classes that the file cannot name, since its class axis lacks them."""
 
 
 def resolve(raw: RawPredictions, labels: LabelSpace, *, axis_name: str | None, where: Path) -> Resolved:
@@ -71,7 +73,8 @@ def resolve(raw: RawPredictions, labels: LabelSpace, *, axis_name: str | None, w
     for reason, rows in reasons.items():
         found = np.intersect1d(rows, lacking)
         invalid |= {reason: found} if len(found) else {}
-    return Resolved(replace(raw, invalid=invalid), classes, n_disagree)
+    lacks = np.setdiff1d(np.arange(len(labels)), axis.class_at)
+    return Resolved(replace(raw, invalid=invalid), classes, n_disagree, lacks)
 
 
 def _listed(invalid: dict[str, NDArray[np.int64]]) -> NDArray[np.int64]:
