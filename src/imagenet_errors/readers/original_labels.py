@@ -16,7 +16,7 @@ from imagenet_errors.images import n_val, val_numbers
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.shipped import shipped
-from imagenet_errors.tables import Ragged
+from imagenet_errors.tables import Annotations, Ragged
 
 NUMBER, WNID_FOLDER, INDEX_FOLDER, CLASS_FOLDER = "number", "wnid_folder", "index_folder", "class_folder"
 RULES = (NUMBER, WNID_FOLDER, INDEX_FOLDER, CLASS_FOLDER)
@@ -32,6 +32,17 @@ def val_labels() -> NDArray[np.int16]:
     label: NDArray[np.int16] = table["label"].to_numpy().astype(np.int16)
     label.flags.writeable = False
     return label
+
+
+def has_val_labels(annotations: Annotations) -> bool:
+    """Say whether annotated images are numbered as ImageNet's validation images and mostly labelled as these are.
+
+    Images of other sets may happen to be numbered so.
+    """
+    numbers = val_numbers(annotations.file_names)
+    if not len(numbers) or numbers.min() < 1 or numbers.max() > n_val():
+        return False
+    return bool(2 * np.sum(annotations.is_label(np.arange(len(numbers)), val_labels()[numbers - 1])) > len(numbers))
 
 
 @dataclass(frozen=True, eq=False)
