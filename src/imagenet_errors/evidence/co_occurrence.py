@@ -85,10 +85,10 @@ def co_occurrence(accepted: Ragged, n_classes: int, *, source: str, own: Ragged 
 
 def with_labels(annotations: Annotations) -> Ragged:
     """Return each image's accepted labels plus the original one, each once; none where nothing is accepted."""
-    accepted = annotations.accepted
-    described = np.repeat(accepted.lengths > 0, accepted.lengths + 1)
-    values = np.insert(accepted.values, accepted.offsets[1:], annotations.label)
-    owners = np.repeat(np.arange(len(accepted)), accepted.lengths + 1)
+    accepted, original = annotations.accepted, annotations.originals
+    owners = np.concatenate([accepted.owners, original.owners])
+    described = (accepted.lengths > 0)[owners]
+    values = np.concatenate([accepted.values, original.values])
     return Ragged.of_pairs(owners[described], values[described], len(accepted))
 
 

@@ -5,7 +5,7 @@ Source: Peychev et al., NeurIPS 2023, section 3 (fine-grained OOV errors).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import repeat
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from imagenet_errors.evidence.source import Loaded, Source, Subject
 from imagenet_errors.images import ImageIndex
-from imagenet_errors.labels import imagenet_1k
+from imagenet_errors.labels import LabelSpace, imagenet_1k
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.tables import Cases, case_codes
 
@@ -43,7 +43,6 @@ OOV_SCHEMA = pa.schema(
 """The first three columns are needed; the others say why, where they are known. The last three: the classes of the 10
 nearest images of the pool, nearest first; which of them share a superclass with the prediction; what the pool is."""
 
-_N_CLASSES = 1000
 _NEEDED = ("file_name", "prediction", "is_oov")
 
 
@@ -58,6 +57,7 @@ class OovEvidence:
     codes: NDArray[np.int64]
     table: pa.Table
     n_unknown: int = 0
+    labels: LabelSpace = field(default_factory=imagenet_1k)
 
     @property
     def is_oov(self) -> NDArray[np.bool_]:
@@ -87,7 +87,7 @@ class OovEvidence:
         if known["neighbour_support"] is not None:
             lines.append(f"kin of the prediction among the 10 nearest: {known['neighbour_support']} (1 is enough)")
         for place, proposal in enumerate(known["top_proposals"] or (), start=1):
-            inside = imagenet_1k().index_of_wnid.get(proposal["synset"])
+            inside = self.labels.index_of_wnid.get(proposal["synset"])
             where = "outside the classes" if inside is None else f"class {names[inside]}"
             lines.append(f"{place}. {proposal['name']} {proposal['score']:.1%} ({proposal['synset']}, {where})")
         if known["proposal_count"] is not None:
@@ -102,8 +102,8 @@ class OovEvidence:
         return np.where(self.codes[rows] == cases.codes, rows, -1)
 
 
-def read_oov_evidence(path: Path, images: ImageIndex) -> OovEvidence:
-    """Read an evidence table, Parquet or CSV, and match it to the annotated images.
+def read_oov_evidence(path: Path, images: ImageIndex, labels: LabelSpace | None = None) -> OovEvidence:
+    """Read an evidence table, Parquet or CSV, and match it to the annotated images; ``labels``: ImageNet's if None.
 
     Raises
     ------
@@ -111,8 +111,9 @@ def read_oov_evidence(path: Path, images: ImageIndex) -> OovEvidence:
         A column is missing or cannot be read as its type, a prediction is no class, no image is annotated,
         or two rows of one case disagree.
     """
+    labels = labels or imagenet_1k()
     table = conformed_table(path)
-    _check_classes(table["prediction"].to_numpy(), path)
+    _check_classes(table["prediction"].to_numpy(), len(labels), path)
     rows = images.rows(table["file_name"].combine_chunks(), where=path)
     if len(rows) and (rows < 0).all():
         what = f"none of its {counted(len(rows), 'row')} is about an annotated image"
@@ -132,15 +133,15 @@ def read_oov_evidence(path: Path, images: ImageIndex) -> OovEvidence:
             example=f"{table['file_name'][row]}, class {table['prediction'][row]}",
             fix="Keep one row for each file_name and prediction.",
         )
-    return OovEvidence(codes[~again], table.take(pa.array(order[~again])), int((rows < 0).sum()))
+    return OovEvidence(codes[~again], table.take(pa.array(order[~again])), int((rows < 0).sum()), labels)
 
 
-def _check_classes(prediction: NDArray[np.int16], path: Path) -> None:
-    outside = np.flatnonzero((prediction < 0) | (prediction >= _N_CLASSES))
+def _check_classes(prediction: NDArray[np.int16], n_classes: int, path: Path) -> None:
+    outside = np.flatnonzero((prediction < 0) | (prediction >= n_classes))
     if len(outside):
         raise InputError(
             path,
-            f"{counted(len(outside), 'prediction')} outside 0..{_N_CLASSES - 1}",
+            f"{counted(len(outside), 'prediction')} outside 0..{n_classes - 1}",
             example=f"{prediction[outside[0]]} in row {outside[0] + 1}",
             fix="Write class indices in the order of ascending wnids.",
         )
@@ -201,7 +202,7 @@ def _column(table: pa.Table, wanted: pa.Field, path: Path) -> pa.ChunkedArray:
 def _load(paths: tuple[Path, ...], subject: Subject) -> Loaded:
     if not paths:
         return Loaded(None, reason="no out-of-vocabulary evidence was given: pass --oov-evidence FILE")
-    oov = read_oov_evidence(paths[0], subject.images)
+    oov = read_oov_evidence(paths[0], subject.images, subject.labels)
     left_out = f"{counted(oov.n_unknown, 'row')} of {paths[0].name} left out: no annotated image"
     made_with = [
         f"Out-of-vocabulary evidence rests on {what} {value} in {n_rows:,} of {len(oov.table):,} rows"

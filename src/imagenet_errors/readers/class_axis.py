@@ -71,7 +71,7 @@ def class_axis(name: str, labels: LabelSpace) -> ClassAxis:
     """
     if name in (IMAGENET_1K, str(len(labels))):
         return ClassAxis(IMAGENET_1K, np.arange(len(labels), dtype=np.int16))
-    known = _shipped_axes()
+    known = _shipped_axes() if labels.is_imagenet else {}
     if name in known:
         width, places = known[name]
         class_at = np.full(width, -1, dtype=np.int16)
