@@ -1,0 +1,217 @@
+"""Which part of the picture, when hidden, turns a wrong answer into an accepted one; and would it turn to any?
+
+A grid of cells is hidden greedily until the answer is accepted. Whoever hides enough turns any answer into any
+other, so the same search is aimed at a *decoy*: the unaccepted class that is as near as the accepted one. Beside it:
+random masks of the same size, the same mask over the other baseline, and the same mask in front of other models.
+
+The search is lazy: at each step only the cells that promised most when they were last tried are tried again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from imagenet_errors.explain.masking import BASELINES, Maskable
+
+VERDICTS = ("located", "chance", "diffuse", "never")
+_QUARTER, _HALF = 4, 2
+
+
+@dataclass(frozen=True)
+class LocateOptions:
+    """``grid`` cells a side, ``baseline`` blur or mean; ``n_tried`` cells a step (0: all); ``n_random`` masks."""
+
+    grid: int = 8
+    baseline: str = "blur"
+    n_tried: int = 8
+    n_random: int = 20
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Search:
+    """The cells hidden, in order, and the answer after each: int16 and int16, [s].
+
+    ``n_to_turn``: how many cells it took until the answer was one of the goal's; None: it never was.
+    """
+
+    order: NDArray[np.int16]
+    answers: NDArray[np.int16]
+    n_to_turn: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Located:
+    """What hiding parts of one picture does to one answer.
+
+    ``target`` is the accepted label of the highest logit, ``decoy`` the unaccepted class nearest to it.
+    ``margin_map`` float32 [n]: the margin (prediction's logit less the target's goal's best) with each cell hidden;
+    ``chance_flip``: share of random masks of the same size that turn the answer too, NaN where nothing turned.
+    """
+
+    target: int
+    decoy: int
+    p_before: float
+    margin_before: float
+    margin_map: NDArray[np.float32]
+    search: Search
+    decoy_search: Search
+    chance_flip: float
+    other_baseline_flips: bool | None
+    verdict: str
+    hidden: NDArray[np.bool_] = field(repr=False)
+
+
+def locate(
+    picture: Maskable, prediction: int, goal: Sequence[int], *, options: LocateOptions, not_decoys: Sequence[int] = ()
+) -> Located:
+    """Search for the cells that turn ``prediction`` into one of ``goal``, and for those that turn it into a decoy.
+
+    Parameters
+    ----------
+    picture
+        The picture behind its grid; ``options.grid`` and ``options.baseline`` are those it was laid with.
+    prediction, goal
+        The answer to turn, and the classes that count as turned: the accepted labels.
+    not_decoys
+        Classes that may be no decoy beside these, such as accepted labels that are not the goal.
+    """
+    first = picture.one_by_one()
+    whole, single = first[0], first[1:]
+    wanted = np.asarray(sorted(goal))
+    target = int(wanted[np.argmax(whole[wanted])])
+    decoy = decoy_of(whole, target, {prediction, *goal, *not_decoys})
+    n = picture.n_cells
+    search = greedy(picture, first, wanted, limit=n // _HALF, n_tried=options.n_tried)
+    most = n // _QUARTER if search.n_to_turn is None else min(2 * search.n_to_turn, n // _HALF)
+    aimed = greedy(picture, first, np.array([decoy]), limit=max(most, n // _QUARTER), n_tried=options.n_tried)
+    hidden = np.zeros(n, dtype=np.bool_)
+    hidden[search.order[: search.n_to_turn if search.n_to_turn is not None else n // _QUARTER]] = True
+    return Located(
+        target=target,
+        decoy=decoy,
+        p_before=float(_softmax(whole)[prediction]),
+        margin_before=float(whole[prediction] - whole[wanted].max()),
+        margin_map=single[:, prediction] - single[:, wanted].max(axis=1),
+        search=search,
+        decoy_search=aimed,
+        chance_flip=chance_of_turning(picture, int(hidden.sum()), wanted, options=options),
+        other_baseline_flips=None if search.n_to_turn is None else _turns_elsewhere(picture, hidden, wanted, options),
+        verdict=verdict_of(search.n_to_turn, aimed.n_to_turn, n),
+        hidden=hidden,
+    )
+
+
+def decoy_of(logits: NDArray[np.float32], target: int, taken: set[int]) -> int:
+    """Return the class, none of those taken, whose logit is nearest to the target's; of equal ones the lowest."""
+    distance = np.abs(logits.astype(np.float64) - logits[target])
+    distance[list(taken)] = np.inf
+    return int(np.argmin(distance))
+
+
+def verdict_of(n_to_turn: int | None, n_to_decoy: int | None, n_cells: int) -> str:
+    """Name what the two searches say.
+
+    ``never``: not turned with half of the cells hidden. ``diffuse``: turned, but not within a quarter. ``chance``:
+    turned within a quarter, and so is the decoy within twice as many cells. ``located``: turned, the decoy not.
+    """
+    if n_to_turn is None:
+        return "never"
+    if n_to_turn > n_cells // _QUARTER:
+        return "diffuse"
+    return "chance" if n_to_decoy is not None and n_to_decoy <= 2 * n_to_turn else "located"
+
+
+def greedy(
+    picture: Maskable, first: NDArray[np.float32], goal: NDArray[np.integer], *, limit: int, n_tried: int
+) -> Search:
+    """Hide the cell that brings the goal nearest, again and again, until it is the answer or ``limit`` are hidden.
+
+    ``first`` float32 [1 + n, C] are the logits with nothing hidden, then with each cell. Of equal cells the lowest
+    is taken.
+    """
+    n = picture.n_cells
+    level, *promises = _behind(first, goal)
+    promise = np.array(promises)  # the lower, the nearer is the goal with this cell hidden too
+    tried, logits, behind = np.arange(n), first[1:], promise
+    hidden = np.zeros(n, dtype=np.bool_)
+    order: list[int] = []
+    answers: list[int] = []
+    while True:
+        best = int(np.argmin(behind))
+        hidden[tried[best]] = True
+        order.append(int(tried[best]))
+        answers.append(int(np.argmax(logits[best])))
+        if behind[best] < 0 or len(order) == limit:
+            break
+        promise[tried] = behind
+        promise += behind[best] - level
+        level = behind[best]
+        tried = _most_promising(promise, hidden, n_tried)
+        trials = np.repeat(hidden[None], len(tried), axis=0)
+        trials[np.arange(len(tried)), tried] = True
+        logits = picture.logits(trials)
+        behind = _behind(logits, goal)
+    n_to_turn = len(order) if answers[-1] in goal else None
+    return Search(np.array(order, dtype=np.int16), np.array(answers, dtype=np.int16), n_to_turn)
+
+
+def _behind(logits: NDArray[np.float32], goal: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Return float64 [m]: how far the goal's best logit lies behind the best of all others; negative: it leads."""
+    others = logits.astype(np.float64)
+    best = others[:, goal].max(axis=1)
+    others[:, goal] = -np.inf
+    behind: NDArray[np.float64] = others.max(axis=1) - best
+    return behind
+
+
+def _most_promising(promise: NDArray[np.float64], hidden: NDArray[np.bool_], n_tried: int) -> NDArray[np.int64]:
+    shown = np.flatnonzero(~hidden)
+    if not n_tried:
+        return shown
+    return np.sort(shown[np.argsort(promise[shown], kind="stable")[:n_tried]])
+
+
+def random_masks(n_masks: int, n_hidden: int, n_cells: int, seed: int) -> NDArray[np.bool_]:
+    """Return bool [n_masks, n_cells], each with so many cells hidden at random."""
+    ranks = np.random.default_rng(seed).random((n_masks, n_cells)).argsort(axis=1)
+    return ranks < n_hidden
+
+
+def chance_of_turning(
+    picture: Maskable, n_hidden: int, goal: NDArray[np.integer], *, options: LocateOptions
+) -> float:
+    """Return the share of random masks of this size that turn the answer to the goal."""
+    masks = random_masks(options.n_random, n_hidden, picture.n_cells, options.seed)
+    return float(np.isin(picture.logits(masks).argmax(axis=1), goal).mean())
+
+
+def _turns_elsewhere(
+    picture: Maskable, hidden: NDArray[np.bool_], goal: NDArray[np.integer], options: LocateOptions
+) -> bool:
+    """Tell whether the same mask turns the answer over the other baseline too."""
+    (other,) = (name for name in BASELINES if name != options.baseline)
+    elsewhere = Maskable.of(picture.classifier, picture.pixels, grid=options.grid, baseline=other)
+    return bool(np.isin(elsewhere.logits(hidden[None]).argmax(axis=1), goal)[0])
+
+
+def answers_under(pictures: Sequence[Maskable], hidden: NDArray[np.bool_], goal: Sequence[int]) -> list[dict[str, Any]]:
+    """Return what other models answer before and under the same mask, and whether that is one of the goal's."""
+    masks = np.stack((np.zeros_like(hidden), hidden))
+    found = []
+    for picture in pictures:
+        before, after = (int(answer) for answer in picture.logits(masks).argmax(axis=1))
+        turns = before not in goal and after in goal
+        found.append({"model": picture.classifier.name, "before": before, "after": after, "turns": turns})
+    return found
+
+
+def _softmax(logits: NDArray[np.float32]) -> NDArray[np.float64]:
+    powers = np.exp(logits.astype(np.float64) - logits.max())
+    shares: NDArray[np.float64] = powers / powers.sum()
+    return shares
