@@ -9,28 +9,106 @@ The search is lazy: at each step only the cells that promised most when they wer
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from imagenet_errors.explain.job import Panel, Row, schema_of
 from imagenet_errors.explain.masking import BASELINES, Maskable
+from imagenet_errors.explain.pictures import small_picture
+from imagenet_errors.explain.questions import Judge, Question
 
 VERDICTS = ("located", "chance", "diffuse", "never")
+TRANSFER = pa.list_(
+    pa.struct([("model", pa.string()), ("before", pa.int16()), ("after", pa.int16()), ("turns", pa.bool_())])
+)
 _QUARTER, _HALF = 4, 2
 
 
 @dataclass(frozen=True)
-class LocateOptions:
+class Locate:
     """``grid`` cells a side, ``baseline`` blur or mean; ``n_tried`` cells a step (0: all); ``n_random`` masks."""
+
+    name: ClassVar[str] = "locate"
+    schema: ClassVar[pa.Schema] = schema_of(
+        ("goal", pa.int16()),
+        ("grid", pa.int16()),
+        ("baseline", pa.string()),
+        ("p_before", pa.float32()),
+        ("margin_before", pa.float32()),
+        ("margin_map", pa.list_(pa.float32())),
+        ("order", pa.list_(pa.int16())),
+        ("answers", pa.list_(pa.int16())),
+        ("n_hidden_to_flip", pa.int16()),
+        ("flips_to", pa.int16()),
+        ("flips_to_type", pa.string()),
+        ("decoy", pa.int16()),
+        ("n_hidden_to_decoy", pa.int16()),
+        ("chance_flip", pa.float32()),
+        ("other_baseline_flips", pa.bool_()),
+        ("transfer", TRANSFER),
+        ("picture", pa.binary()),
+    )
 
     grid: int = 8
     baseline: str = "blur"
     n_tried: int = 8
     n_random: int = 20
     seed: int = 0
+
+    def rows(self, panel: Panel, questions: Sequence[Question]) -> Iterator[list[Row]]:
+        """Locate what turns each answer; a right answer is aimed at the unaccepted class nearest to it instead."""
+        for question in questions:
+            path = panel.images / question.file
+            pixels = panel.classifier.see(path)
+            picture = Maskable.of(panel.classifier, pixels, grid=self.grid, baseline=self.baseline)
+            goal = question.accepted
+            if question.error_type == "correct":
+                logits = panel.classifier.logits(pixels[None])[0]
+                goal = (decoy_of(logits, question.prediction, {question.prediction, *question.accepted}),)
+            found = locate(picture, question.prediction, goal, options=self, not_decoys=question.accepted)
+            others = [
+                Maskable.of(other, other.see(path), grid=self.grid, baseline=self.baseline) for other in panel.others
+            ]
+            yield [
+                {
+                    **_columns(found),
+                    "grid": self.grid,
+                    "baseline": self.baseline,
+                    "transfer": answers_under(others, found.hidden, goal),
+                    "picture": small_picture(panel.classifier.colours(pixels)),
+                }
+            ]
+
+    def finish(self, rows: list[Row], judge: Judge) -> None:
+        """Say which type of error the answer is that came out."""
+        turned = [row for row in rows if row["flips_to"] is not None]
+        types = judge([row["file_name"] for row in turned], [row["flips_to"] for row in turned])
+        for row, kind in zip(turned, types, strict=True):
+            row["flips_to_type"] = kind
+
+
+def _columns(found: Located) -> Row:
+    n_to_turn = found.search.n_to_turn
+    return {
+        "goal": found.target,
+        "p_before": found.p_before,
+        "margin_before": found.margin_before,
+        "margin_map": found.margin_map.tolist(),
+        "order": found.search.order.tolist(),
+        "answers": found.search.answers.tolist(),
+        "n_hidden_to_flip": n_to_turn,
+        "flips_to": None if n_to_turn is None else int(found.search.answers[-1]),
+        "decoy": found.decoy,
+        "n_hidden_to_decoy": found.decoy_search.n_to_turn,
+        "chance_flip": found.chance_flip,
+        "other_baseline_flips": found.other_baseline_flips,
+        "verdict": found.verdict,
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +146,7 @@ class Located:
 
 
 def locate(
-    picture: Maskable, prediction: int, goal: Sequence[int], *, options: LocateOptions, not_decoys: Sequence[int] = ()
+    picture: Maskable, prediction: int, goal: Sequence[int], *, options: Locate, not_decoys: Sequence[int] = ()
 ) -> Located:
     """Search for the cells that turn ``prediction`` into one of ``goal``, and for those that turn it into a decoy.
 
@@ -184,7 +262,7 @@ def random_masks(n_masks: int, n_hidden: int, n_cells: int, seed: int) -> NDArra
 
 
 def chance_of_turning(
-    picture: Maskable, n_hidden: int, goal: NDArray[np.integer], *, options: LocateOptions
+    picture: Maskable, n_hidden: int, goal: NDArray[np.integer], *, options: Locate
 ) -> float:
     """Return the share of random masks of this size that turn the answer to the goal."""
     masks = random_masks(options.n_random, n_hidden, picture.n_cells, options.seed)
@@ -192,7 +270,7 @@ def chance_of_turning(
 
 
 def _turns_elsewhere(
-    picture: Maskable, hidden: NDArray[np.bool_], goal: NDArray[np.integer], options: LocateOptions
+    picture: Maskable, hidden: NDArray[np.bool_], goal: NDArray[np.integer], options: Locate
 ) -> bool:
     """Tell whether the same mask turns the answer over the other baseline too."""
     (other,) = (name for name in BASELINES if name != options.baseline)
