@@ -44,7 +44,7 @@ def as_published(model, images, k):
             confidence = model(((1 - mask) * image)[None]).softmax(1)[0, target]
             (slope,) = torch.autograd.grad(confidence, mask)
             shown = [pixel for pixel in range(mask.numel()) if order[pixel] < 0]
-            leaving = sorted(shown, key=lambda pixel: -float(slope.flatten()[pixel]))[:k]  # noqa: B023
+            leaving = sorted(shown, key=lambda pixel: -float(slope.flatten()[pixel]))[:k]
             order[leaving] = step
             with torch.no_grad():
                 mask.view(-1)[leaving] = 1
@@ -68,7 +68,9 @@ def test_the_linear_network_by_hand(k, order, confidences):
 
 
 def test_of_equal_slopes_the_lowest_index_leaves_first():
-    removal_order, _ = batched_gradient_back_select(lambda x: x.sum(dim=(1, 2, 3), keepdim=True)[..., 0, 0].expand(-1, 2), IMAGE, 1)
+    removal_order, _ = batched_gradient_back_select(
+        lambda x: x.sum(dim=(1, 2, 3), keepdim=True)[..., 0, 0].expand(-1, 2), IMAGE, 1
+    )
     assert removal_order.tolist() == [[[0, 1], [2, 3]]]
 
 

@@ -214,38 +214,50 @@ def greedy(
     is taken.
     """
     n = picture.n_cells
-    level, *promises = _behind(first, goal)
+    level, *promises = _against(first, goal)
     promise = np.array(promises)  # the lower, the nearer is the goal with this cell hidden too
-    tried, logits, behind = np.arange(n), first[1:], promise
+    tried, logits, against = np.arange(n), first[1:], promise
     hidden = np.zeros(n, dtype=np.bool_)
     order: list[int] = []
     answers: list[int] = []
     while True:
-        best = int(np.argmin(behind))
+        best = _best(logits, against, goal)
         hidden[tried[best]] = True
         order.append(int(tried[best]))
         answers.append(int(np.argmax(logits[best])))
-        if behind[best] < 0 or len(order) == limit:
+        if answers[-1] in goal or len(order) == limit:
             break
-        promise[tried] = behind
-        promise += behind[best] - level
-        level = behind[best]
+        promise[tried] = against
+        promise += against[best] - level
+        level = against[best]
         tried = _most_promising(promise, hidden, n_tried)
         trials = np.repeat(hidden[None], len(tried), axis=0)
         trials[np.arange(len(tried)), tried] = True
         logits = picture.logits(trials)
-        behind = _behind(logits, goal)
+        against = _against(logits, goal)
     n_to_turn = len(order) if answers[-1] in goal else None
     return Search(np.array(order, dtype=np.int16), np.array(answers, dtype=np.int16), n_to_turn)
 
 
-def _behind(logits: NDArray[np.float32], goal: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Return float64 [m]: how far the goal's best logit lies behind the best of all others; negative: it leads."""
+def _against(logits: NDArray[np.float32], goal: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Return float64 [m]: the log-odds against the goal.
+
+    Not the margin to the best other class: while that one leads, hiding what speaks for the second shows nothing.
+    """
     others = logits.astype(np.float64)
-    best = others[:, goal].max(axis=1)
-    others[:, goal] = -np.inf
-    behind: NDArray[np.float64] = others.max(axis=1) - best
-    return behind
+    top = others.max(axis=1, keepdims=True)
+    powers = np.exp(others - top)
+    ours = powers[:, goal].sum(axis=1)
+    powers[:, goal] = 0
+    tiny = np.finfo(np.float64).tiny
+    odds: NDArray[np.float64] = np.log(np.maximum(powers.sum(axis=1), tiny)) - np.log(np.maximum(ours, tiny))
+    return odds
+
+
+def _best(logits: NDArray[np.float32], against: NDArray[np.float64], goal: NDArray[np.integer]) -> int:
+    """Return the trial to keep: of those that turn the answer, if any does, the one with the goal's best odds."""
+    turned = np.isin(logits.argmax(axis=1), goal)
+    return int(np.argmin(np.where(turned == turned.any(), against, np.inf)))
 
 
 def _most_promising(promise: NDArray[np.float64], hidden: NDArray[np.bool_], n_tried: int) -> NDArray[np.int64]:
@@ -261,17 +273,13 @@ def random_masks(n_masks: int, n_hidden: int, n_cells: int, seed: int) -> NDArra
     return ranks < n_hidden
 
 
-def chance_of_turning(
-    picture: Maskable, n_hidden: int, goal: NDArray[np.integer], *, options: Locate
-) -> float:
+def chance_of_turning(picture: Maskable, n_hidden: int, goal: NDArray[np.integer], *, options: Locate) -> float:
     """Return the share of random masks of this size that turn the answer to the goal."""
     masks = random_masks(options.n_random, n_hidden, picture.n_cells, options.seed)
     return float(np.isin(picture.logits(masks).argmax(axis=1), goal).mean())
 
 
-def _turns_elsewhere(
-    picture: Maskable, hidden: NDArray[np.bool_], goal: NDArray[np.integer], options: Locate
-) -> bool:
+def _turns_elsewhere(picture: Maskable, hidden: NDArray[np.bool_], goal: NDArray[np.integer], options: Locate) -> bool:
     """Tell whether the same mask turns the answer over the other baseline too."""
     (other,) = (name for name in BASELINES if name != options.baseline)
     elsewhere = Maskable.of(picture.classifier, picture.pixels, grid=options.grid, baseline=other)

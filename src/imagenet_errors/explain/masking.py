@@ -98,4 +98,5 @@ def masking_map(
     Equal to captum's ``FeatureAblation`` of the logits with the cells as its feature mask.
     """
     logits = Maskable.of(classifier, pixels, grid=grid, baseline=baseline).one_by_one()[:, target]
-    return (logits[0] - logits[1:]).reshape(grid, grid)
+    drops: NDArray[np.float32] = (logits[0] - logits[1:]).reshape(grid, grid)
+    return drops

@@ -65,9 +65,7 @@ def back_select(
     return hiding.back_select(hiding.all_shown())
 
 
-def find_sis(
-    f: Function, threshold: float, x: ArrayLike, blank: ArrayLike, mask_axes: Axes = None
-) -> list[int] | None:
+def find_sis(f: Function, threshold: float, x: ArrayLike, blank: ArrayLike, mask_axes: Axes = None) -> list[int] | None:
     """Return a minimal subset that keeps ``f`` at the threshold or above, the entry hidden last first.
 
     None: ``f(x)`` is below the threshold. An empty list: the blank suffices. Raises as :func:`back_select`.
