@@ -106,3 +106,15 @@ def test_multi_label_errors_are_the_types_from_fine_grained_on():
         "spurious_correlation",
         "model_failure",
     ]
+
+
+def test_counts_are_bounded_by_what_is_not_known():
+    """The second image's error could be out of vocabulary, had the evidence something on it."""
+    lacking = {"fine_grained_oov": np.array([False, True, False, False])}
+    names = ("fine_grained_oov", "model_failure", "model_failure", "correct")
+    error_type = np.array([CODE[name] for name in names])
+    measures = measure(error_type, np.array([TABBY, TABBY, SOFA, MUG], dtype=np.int16), EVERYONE, lacking=lacking)
+    bounds = {name: (int(measures.least[0, CODE[name]]), int(measures.most[0, CODE[name]])) for name in ERROR_TYPES}
+    assert bounds["fine_grained_oov"] == (1, 2)
+    assert bounds["model_failure"] == (1, 2)
+    assert bounds["correct"] == (1, 1)

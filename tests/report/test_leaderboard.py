@@ -105,13 +105,13 @@ def test_latex_is_a_tabular_without_raw_special_letters():
 @pytest.fixture(scope="module")
 def demo_run(tmp_path_factory):
     """The shipped predictions' run."""
-    from imagenet_errors.evaluate import Request, evaluate
-    from imagenet_errors.inputs import Sources
+    from imagenet_errors.evaluate import evaluate
     from imagenet_errors.readers.predictions import ReadRules
     from imagenet_errors.shipped import shipped
+    from toy import inputs_of
 
     out = tmp_path_factory.mktemp("demo") / "run"
-    evaluate(Request((shipped("data", "demo"),), Sources.given("real"), out, ReadRules(allow_partial=True)))
+    evaluate((shipped("data", "demo"),), inputs_of("real"), out, rules=ReadRules(allow_partial=True))
     return out
 
 

@@ -21,9 +21,7 @@ ENGINES = ("local", "ray")
 
 
 def batch(
-    models: predicting.Models = (),
-    /,
-    *,
+    *models: predicting.Models,
     images: predicting.Images = None,
     checkpoint: predicting.Checkpoint = None,
     basis: Basis = options.AS_PUBLISHED,

@@ -15,9 +15,7 @@ Demo = Annotated[bool, Parameter(help="Evaluate the shipped predictions.", group
 
 
 def evaluate(
-    predictions: options.Predictions = (),
-    /,
-    *,
+    *predictions: options.Predictions,
     basis: Basis = options.AS_PUBLISHED,
     evidence: EvidenceFiles = options.NO_FILES,
     reading: Reading = options.READ_STRICTLY,

@@ -26,14 +26,10 @@ SOME_FAILED = 1
 ROLES = ("name", "index", "label", "confidence", "scores")
 
 Predictions = Annotated[
-    tuple[Path, ...],
-    Parameter(
-        help="Files or folders of predictions; each file is one model, named by its stem.",
-        group=INPUTS,
-        show_default=False,
-        negative=(),
-    ),
+    Path,
+    Parameter(help="Files or folders of predictions; each file is one model, named by its stem.", group=INPUTS),
 ]
+"""One of any number of arguments."""
 RunDir = Annotated[Path, Parameter(help="A run directory.", group=INPUTS)]
 Out = Annotated[Path | None, Parameter(help="The folder to write.", group=OUTPUT)]
 AsJson = Annotated[bool, Parameter(name="--json", help="Print JSON instead of tables.", group=OUTPUT, negative=())]

@@ -59,7 +59,7 @@ class CoOccurrence:
         held = row_codes(own.owners, own.values)
         owners = cases.accepted.owners
         is_own = np.isin(row_codes(owners, pair[0]), held) & np.isin(row_codes(owners, pair[1]), held)
-        n_images = n_images - is_own.astype(np.int32)
+        n_images = np.maximum(n_images - is_own.astype(np.int32), 0)
         return counts & (n_images >= self.n_least), n_images
 
 
