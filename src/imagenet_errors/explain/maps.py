@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from imagenet_errors.explain.classifier import Classifier, ensemble
+from imagenet_errors.explain.classifier import Classifier
 from imagenet_errors.explain.job import Panel, Row, schema_of
 from imagenet_errors.explain.masking import BASELINES, cell_of_pixels, masking_map
 from imagenet_errors.explain.pictures import small_picture
@@ -35,6 +35,8 @@ _SSIM_WINDOW = 7
 
 Map = NDArray[np.float32]
 """float32 [14, 14] on the common grid; the higher, the more the answer rests on the place."""
+Key = tuple[str, str, str]
+"""Method, model and variant of a map."""
 AGREEMENT = pa.list_(
     pa.struct(
         [
@@ -82,17 +84,12 @@ class Maps:
 
     def rows(self, panel: Panel, questions: Sequence[Question]) -> Iterator[list[Row]]:
         """Map each answer by every method and model, and compare."""
-        models = [panel.classifier, *panel.others]
-        if panel.others:
-            models.append(ensemble(models))
         for question in questions:
             path = panel.images / question.file
-            found: dict[tuple[str, str, str], Map] = {}
-            for model in models:
+            found: dict[Key, Map] = {}
+            for model in (panel.classifier, *panel.others):
                 pixels = model.see(path)
                 for method in self.methods:
-                    if method == "grad_cam" and model is models[-1] and panel.others:
-                        continue  # an ensemble has no one layer of features
                     for variant, made in self._variants(method, model, pixels, question.prediction).items():
                         found[method, model.name, variant] = made
             pixels = panel.classifier.see(path)
@@ -101,7 +98,7 @@ class Maps:
                     "p_before": _probability(panel.classifier, pixels, question.prediction),
                     "names": [" · ".join(key) for key in found],
                     "maps": [made.flatten().tolist() for made in found.values()],
-                    "agreement": compare_all(found),
+                    "agreement": compare_all(found | ensembles(found)),
                     "verdict": "compared",
                     "picture": small_picture(panel.classifier.colours(pixels)),
                 }
@@ -238,11 +235,27 @@ def _weights(n_cells: int) -> NDArray[np.float64]:
     return weights
 
 
-def compare_all(found: dict[tuple[str, str, str], Map]) -> list[Row]:
+def ensembles(found: dict[Key, Map]) -> dict[Key, Map]:
+    """Return, for each model left out, the mean of the other models' maps, each in units of its own deviation.
+
+    Of occlusion maps that is the map of an ensemble, since its logits are the mean of its members'; named by the
+    members joined with +. None for fewer than three models.
+    """
+    made: dict[Key, Map] = {}
+    for method in dict.fromkeys(key[0] for key in found):
+        models = [key[1] for key in found if key[0] == method and key[2] == "map"]
+        for left_out in models if len(models) > 2 else ():
+            members = [name for name in models if name != left_out]
+            scaled = [found[method, name, "map"] / (found[method, name, "map"].std() or 1.0) for name in members]
+            made[method, "+".join(members), "map"] = np.mean(scaled, axis=0, dtype=np.float32)
+    return made
+
+
+def compare_all(found: dict[Key, Map]) -> list[Row]:
     """Return the agreement of the pairs of maps that answer a question.
 
     ``within``: one model and method, the map and its variants (the ceiling); ``models``: one method, two models;
-    ``methods``: one model, two methods. Keys are (method, model, variant).
+    ``ensemble``: one method, a model and the mean of the others; ``methods``: one model, two methods.
     """
     compared = []
     for one, other in combinations(found, 2):
@@ -253,12 +266,15 @@ def compare_all(found: dict[tuple[str, str, str], Map]) -> list[Row]:
     return compared
 
 
-def _kind_of(one: tuple[str, str, str], other: tuple[str, str, str]) -> str:
+def _kind_of(one: Key, other: Key) -> str:
     same_method, same_model = one[0] == other[0], one[1] == other[1]
     if same_method and same_model:
         return "within" if "map" in (one[2], other[2]) else ""
     if one[2] != "map" or other[2] != "map":
         return ""
+    if "+" in one[1] or "+" in other[1]:
+        apart = not {*one[1].split("+")} & {*other[1].split("+")}
+        return "ensemble" if same_method and apart else ""
     return "models" if same_method else "methods" if same_model else ""
 
 
