@@ -74,7 +74,7 @@ def python(code):
     "code",
     [
         pytest.param("import imagenet_errors.cli", id="the command line"),
-        pytest.param("import imagenet_errors.evaluate, imagenet_errors.report.terminal", id="evaluate"),
+        pytest.param("import imagenet_errors.evaluation, imagenet_errors.report.terminal", id="evaluate"),
         pytest.param("import imagenet_errors.why, imagenet_errors.downloads", id="why and data"),
     ],
 )

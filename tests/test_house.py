@@ -19,7 +19,7 @@ LEVELS = (
     ("inputs",),
     ("measure", "mistakes"),
     ("runs",),
-    ("evaluate", "why"),
+    ("evaluation", "why"),
     ("oov", "predict"),
     ("batch", "explain"),
     ("report",),

@@ -105,7 +105,7 @@ def test_latex_is_a_tabular_without_raw_special_letters():
 @pytest.fixture(scope="module")
 def demo_run(tmp_path_factory):
     """The shipped predictions' run."""
-    from imagenet_errors.evaluate import evaluate
+    from imagenet_errors.evaluation import evaluate
     from imagenet_errors.readers.predictions import ReadRules
     from imagenet_errors.shipped import shipped
     from toy import inputs_of

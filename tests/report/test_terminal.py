@@ -3,7 +3,7 @@
 import pytest
 from rich.console import Console
 
-from imagenet_errors.evaluate import evaluate
+from imagenet_errors.evaluation import evaluate
 from imagenet_errors.report.terminal import evaluation_view
 from toy import inputs_of
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from imagenet_errors.labels import GROUPS
 from imagenet_errors.measure import Measures
 from imagenet_errors.mistakes import Tally
 from imagenet_errors.problems import InputError
@@ -31,7 +32,7 @@ NO_IMAGES = np.full(4, np.nan)
 
 def result(counts, accuracy=NO_IMAGES):
     counts = np.array(counts)
-    measures = Measures(counts, counts - 1, counts + 2, accuracy, accuracy, accuracy, accuracy)
+    measures = Measures(GROUPS, counts, counts - 1, counts + 2, accuracy, accuracy, accuracy, accuracy)
     return ModelResult("model", Tally(10, 8, 6, 0, 0, 0), 3, measures)
 
 

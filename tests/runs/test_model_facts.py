@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from imagenet_errors.evaluate import evaluate
+from imagenet_errors.evaluation import evaluate
 from imagenet_errors.mistakes import Failure
 from imagenet_errors.predict.images import ImageFolder
 from imagenet_errors.predict.inference import Outputs

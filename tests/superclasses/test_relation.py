@@ -123,7 +123,7 @@ def relative_errors(shared, tmp_path_factory):
     """(ours - published) / published fine-grained counts, of eight models in four groups, as [8, 4]."""
     import pandas as pd
 
-    from imagenet_errors.evaluate import evaluate
+    from imagenet_errors.evaluation import evaluate
     from toy import inputs_of
 
     out = tmp_path_factory.mktemp("relation") / "run"

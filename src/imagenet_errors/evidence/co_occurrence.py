@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from imagenet_errors.evidence.source import Loaded, Source, Subject
 from imagenet_errors.images import ImageIndex
-from imagenet_errors.labels import LabelSpace, imagenet_1k
+from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.annotations import read_real
 from imagenet_errors.tables import Annotations, Cases, Ragged, row_codes
@@ -101,7 +101,7 @@ def learnt(annotations: Annotations, labels: LabelSpace) -> CoOccurrence:
     Source: Peychev et al., NeurIPS 2023 (co-occurrence is learnt outside the evaluated images); Beyer et al. 2020.
     Differs: the published program knows the case of the expert labels alone.
     """
-    if labels.wnids != imagenet_1k().wnids:
+    if not labels.is_imagenet:
         sets = with_labels(annotations)
         return co_occurrence(sets, len(labels), source=_told(sets, "the annotations themselves"), own=sets)
     real = read_real(labels)
@@ -169,7 +169,8 @@ def read_co_occurrence(path: Path, labels: LabelSpace) -> CoOccurrence:
 
 def _load(paths: tuple[Path, ...], subject: Subject) -> Loaded:
     made = read_co_occurrence(paths[0], subject.labels) if paths else learnt(subject.annotations, subject.labels)
-    pairs = made.without(subject.parts["superclasses"].shares)
+    superclasses = subject.parts.get("superclasses")
+    pairs = made if superclasses is None else made.without(superclasses.shares)
     n_pairs = int(np.triu(pairs.pairs, 1).sum())
     if not n_pairs:
         reason = f"no pair of classes without a common superclass is seen together in {MIN_IMAGES} of {pairs.source}"

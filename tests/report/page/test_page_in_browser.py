@@ -339,7 +339,7 @@ def test_hostile_names_are_shown_as_text_and_run_nothing(visit, hostile_run, tmp
 
 
 def test_very_long_names_do_not_widen_the_page(visit, tmp_path, val_images):
-    from imagenet_errors.evaluate import evaluate
+    from imagenet_errors.evaluation import evaluate
     from toy import inputs_of
 
     annotations = val_images.annotations(tmp_path / "annotations.csv")
@@ -384,7 +384,7 @@ def test_it_prints(visit, demo_page):
 
 
 def test_a_page_without_errors_is_quiet(visit, val_images, tmp_path):
-    from imagenet_errors.evaluate import evaluate
+    from imagenet_errors.evaluation import evaluate
     from toy import inputs_of
 
     right = {f"at_{row}": label for row, label in enumerate(val_images.label)}
