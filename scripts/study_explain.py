@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from convert_efficientnet_lite import TAG, timm_name
-from imagenet_errors.evaluate import evaluate
+from imagenet_errors.evaluation import evaluate
 from imagenet_errors.explain.ask import FOLDER, ExplainRequest, explain, explain_ratings
 from imagenet_errors.explain.classifier import Classifier, load_classifier, read_picture
 from imagenet_errors.explain.gradient_sis import batched_gradient_back_select, sufficient_subsets
