@@ -99,7 +99,12 @@ def load_run(folder: Path | str) -> Run:
 
 
 def judge(
-    image: str, prediction: int | str, annotations: str | Path = "real", *, rejected_labels: str = "exclude", **evidence: Any
+    image: str,
+    prediction: int | str,
+    annotations: str | Path = "real",
+    *,
+    rejected_labels: str = "exclude",
+    **evidence: Any,
 ) -> DecisionPath:
     """Judge one case without any file: what each stage says of an image and a predicted class.
 

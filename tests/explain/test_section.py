@@ -1,5 +1,7 @@
 """What stored explanations say together."""
 
+import json
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -100,3 +102,21 @@ def test_a_runs_explanations_are_found_by_method_and_model(tmp_path):
     assert found.first_line.startswith("1 of 1 errors stay")
     assert found.summary["types"]["model_failure"]["verdicts"][0]["low"] == pytest.approx(0.2065, abs=1e-3)
     assert stored_explanations(tmp_path / "nothing") == ()
+
+
+def test_the_section_is_rendered_and_its_rows_are_json():
+    pytest.importorskip("jinja2", reason="needs the extra report: jinja2 is not installed")
+    from imagenet_errors.labels import imagenet_1k
+    from imagenet_errors.report.page.page import page_environment
+
+    agreement = [agreeing("lime", "within", 0.8), agreeing("lime", "models", float("nan"))]
+    map_row = {"file_name": "a", "prediction": 1, "error_type": "model_failure", "agreement": agreement, "seconds": 1.0}
+    made = [
+        summarised([located(1, None)] * 10, method="locate", model="<b>lite0</b>"),
+        summarised([{**map_row, "verdict": "compared", "names": [], "maps": []}], method="maps"),
+    ]
+    html = page_environment().get_template("explanations.html").render(explanations=made, labels=imagenet_1k())
+    assert "Where the severe mistakes come from" in html
+    assert "turns 10 of 10 errors" in html
+    assert "<b>lite0</b>" not in html
+    assert json.loads(json.dumps(page_rows(made), allow_nan=False))["a|1"]["maps"]["agreement"][1]["ssim"] is None

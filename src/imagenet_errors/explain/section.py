@@ -65,19 +65,39 @@ def _seconds(rows: Sequence[Row]) -> float:
 
 
 def page_rows(explanations: Iterable[Explanations]) -> dict[str, Row]:
-    """Return what an opened row of the page shows: ``"<file name>|<prediction>"`` -> method -> its columns.
+    """Return what an opened row of the page shows: ``"<file name>|<prediction>"`` -> method -> its columns, for JSON.
 
-    Pictures become data addresses; where they are no evidence they are left out.
+    Pictures become data addresses; where they are no evidence they are left out. Of several rows for a case (cells of
+    several sizes) the first is shown.
     """
     by_case: dict[str, Row] = {}
     for each in explanations:
         for row in each.rows:
-            shown = {key: value for key, value in row.items() if key not in ("picture", "kept", "maps")}
-            if each.shows_pictures and row.get("picture"):
-                shown["picture"] = f"data:image/webp;base64,{base64.b64encode(row['picture']).decode()}"
-                shown["maps"] = row.get("maps")
-            by_case.setdefault(f"{row['file_name']}|{row['prediction']}", {})[each.method] = shown
+            if row["verdict"] in _NOT_ASKED:
+                continue
+            methods = by_case.setdefault(f"{row['file_name']}|{row['prediction']}", {})
+            methods.setdefault(each.method, _shown(row, with_picture=each.shows_pictures))
     return by_case
+
+
+def _shown(row: Row, *, with_picture: bool) -> Row:
+    shown = {key: _plain(value) for key, value in row.items() if key not in ("picture", "kept", "maps", "names")}
+    if with_picture and row.get("picture"):
+        shown["picture"] = f"data:image/webp;base64,{base64.b64encode(row['picture']).decode()}"
+    if with_picture and row.get("maps"):
+        first = [place for place, name in enumerate(row["names"]) if name.endswith(" map")]
+        shown["names"] = [row["names"][place] for place in first]
+        shown["maps"] = [[round(value, 3) for value in row["maps"][place]] for place in first]
+    return shown
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON can hold it: NaN is null."""
+    if isinstance(value, float):
+        return None if value != value else round(value, 4)
+    if isinstance(value, list):
+        return [_plain(part) for part in value]
+    return {key: _plain(part) for key, part in value.items()} if isinstance(value, dict) else value
 
 
 def by_error_type(rows: Sequence[Row]) -> dict[str, list[Row]]:

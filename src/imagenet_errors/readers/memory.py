@@ -51,7 +51,9 @@ def in_memory(model: str, given: Any) -> InMemory:
     table = _table(given)
     if table is not None:
         columns = tuple(table.columns)
-        return InMemory(model, read_columns(Columns(Path(model), "table in memory", tuple(table.column_names), columns)))
+        return InMemory(
+            model, read_columns(Columns(Path(model), "table in memory", tuple(table.column_names), columns))
+        )
     names, values = given if isinstance(given, tuple) and len(given) == 2 else (None, given)
     array = _array(values, model)
     texts = None if names is None else pa.array([str(name) for name in names], type=pa.string())
