@@ -10,14 +10,12 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.evaluation import evaluate as evaluate_all
-from imagenet_errors.images import ImageIndex
 from imagenet_errors.inputs import Basis, Inputs, load_basis
 from imagenet_errors.mistakes import Given
 from imagenet_errors.problems import InputError
