@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from imagenet_errors.chain import Chain
 from imagenet_errors.inputs import Basis, Inputs, load_basis
-from imagenet_errors.measure import group_membership, measure
-from imagenet_errors.mistakes import Failure, Mistakes, ModelPredictions, Progress, gather, silent
+from imagenet_errors.measure import Measures, group_membership, measure
+from imagenet_errors.mistakes import Failure, Given, Mistakes, ModelPredictions, Progress, gather, silent
 from imagenet_errors.readers.predictions import ReadRules, model_name
 from imagenet_errors.runs.directory import (
     FAILURES,
@@ -93,24 +93,29 @@ class Judged:
         self, model: ModelPredictions, predictions: Predictions, verdicts: tuple[NDArray[np.int8], NDArray[np.int64]]
     ) -> ModelResult:
         """Return one model's figures; ``verdicts`` as ``look_up`` gives them."""
-        error_type, case = verdicts
-        lacking = {
-            name: (case >= 0) & cannot[case]
-            for name, cannot in self.verdicts.lacking.items()
-            if name not in self.chain.not_run
-        }
+        _, case = verdicts
         oov = self.verdicts.lacking.get("fine_grained_oov")
         return ModelResult(
             model=model.model,
             tally=model.tally,
             n_without_oov_evidence=0 if oov is None else int(oov[case[case >= 0]].sum()),
-            measures=measure(
-                error_type,
-                self.basis.annotations.label[predictions.rows],
-                self.membership[:, predictions.rows],
-                groups=self.basis.labels.group_names,
-                lacking=lacking,
-            ),
+            measures=self.measure(predictions, verdicts),
+        )
+
+    def measure(self, predictions: Predictions, verdicts: tuple[NDArray[np.int8], NDArray[np.int64]]) -> Measures:
+        """Count and average; ``verdicts`` as ``look_up`` gives them."""
+        error_type, case = verdicts
+        lacking = {
+            name: np.append(cannot, False)[case]
+            for name, cannot in self.verdicts.lacking.items()
+            if name not in self.chain.not_run
+        }
+        return measure(
+            error_type,
+            self.basis.annotations.label[predictions.rows],
+            self.membership[:, predictions.rows],
+            groups=self.basis.labels.group_names,
+            lacking=lacking,
         )
 
 
@@ -141,7 +146,7 @@ class Evaluation:
 
 
 def evaluate(
-    predictions: Sequence[Path],
+    predictions: Sequence[Given],
     inputs: Inputs,
     out: Path,
     *,

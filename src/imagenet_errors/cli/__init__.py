@@ -16,6 +16,8 @@ COMMANDS = {
     "why": "why runs/resnet50 ILSVRC2012_val_00000293.JPEG",
     "report": "report runs/resnet50 --images imagenet/val",
     "summary": "summary runs/all --sort model_failure --where \"arch_family = 'cnn'\"",
+    "compare": "compare runs/all:resnet50 runs/all:vit_base --format markdown",
+    "check": "check runs/resnet50 --fail-if 'model_failure > 0.35' --fail-if 'mla < 0.88'",
     "figures": "figures runs/all --published --out figures",
     "predict": "predict resnet50 'vit_*' --images imagenet/val --out predictions",
     "batch": "batch 'resnet*' --images imagenet/val --annotations multilabel --out runs/all",

@@ -216,7 +216,7 @@ def _clearly_more(right: NDArray[np.bool_], other: NDArray[np.bool_]) -> bool:
     In class folders a place more or less mostly stays in the class, so only the rows that differ are looked at.
     """
     only, only_other = int(np.sum(right & ~other)), int(np.sum(other & ~right))
-    return only - only_other > 4 * np.sqrt(only + only_other)
+    return bool(only - only_other > 4 * np.sqrt(only + only_other))
 
 
 def _once_each(

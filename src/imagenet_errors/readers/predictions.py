@@ -12,6 +12,7 @@ from imagenet_errors.problems import InputError
 from imagenet_errors.readers import read_raw
 from imagenet_errors.readers.candidates import Reader, told_apart
 from imagenet_errors.readers.match import MatchRules, match
+from imagenet_errors.readers.memory import InMemory
 from imagenet_errors.readers.resolve import Resolved
 from imagenet_errors.tables import Annotations, Predictions
 
@@ -53,22 +54,25 @@ class ModelReading:
 
 
 def read_models(
-    path: Path, annotations: Annotations, labels: LabelSpace, *, rules: ReadRules
+    given: Path | InMemory, annotations: Annotations, labels: LabelSpace, *, rules: ReadRules, name: str = ""
 ) -> tuple[ModelReading, ...]:
-    """Read one predictions file of any known form: one model, or, of a table with a column a model, several.
+    """Read predictions of any known form: one model, or, of a table with a column a model, several.
+
+    ``name``: what a single model is called; otherwise it is named by its file.
 
     Raises
     ------
     InputError
         The file cannot be read, or its classes or rows cannot be told.
     """
-    raw = read_raw(path, columns=rules.columns)
+    path = given.path if isinstance(given, InMemory) else given
+    raw = given.raw if isinstance(given, InMemory) else read_raw(given, columns=rules.columns)
     matching = MatchRules(rules.row_order, rules.allow_partial, rules.check_order)
     images = ImageIndex(annotations.file_names)
     reader = Reader(annotations, labels, images, matching, rules.class_axis, path)
 
     def reading(header: str, resolved: Resolved) -> ModelReading:
-        model = header or model_name(path)
+        model = header or name or model_name(path)
         return ModelReading(model, lambda: match(resolved, annotations, labels, model=model, path=path, rules=matching))
 
     return tuple(reading(header, resolved) for header, resolved in told_apart(raw, reader))

@@ -161,7 +161,7 @@ class RunWriter:
     """Collects the files of a run beside their final place; see ``writing_run``."""
 
     def __init__(self, staged: Path) -> None:
-        self._staged = staged
+        self.staged = staged
         (staged / "verdicts").mkdir()
 
     def verdicts(self, model: str, columns: Sequence[pa.Array]) -> None:
@@ -172,11 +172,11 @@ class RunWriter:
         """Write a table whose columns are worth a dictionary only where they repeat."""
         repeats = [c.name for c in table.schema if c.name not in ("file_name", "explanation", "confidence")]
         repeats = ["accepted.list.element" if name == "accepted" else name for name in repeats]
-        pq.write_table(table, self._staged / name, compression="zstd", use_dictionary=repeats)
+        pq.write_table(table, self.staged / name, compression="zstd", use_dictionary=repeats)
 
     def manifest(self, manifest: Manifest) -> None:
         """Write ``run.json``."""
-        (self._staged / manifests.NAME).write_bytes(manifests.manifest_bytes(manifest))
+        (self.staged / manifests.NAME).write_bytes(manifests.manifest_bytes(manifest))
 
 
 @contextmanager
@@ -194,6 +194,20 @@ def writing_run(out: Path) -> Iterator[RunWriter]:
     with staged_beside(out) as staged:
         yield RunWriter(staged)
         _put_in_place(staged, out)
+
+
+def copy_run(run: Path, out: Path) -> None:
+    """Write a run's files into another directory, as :func:`writing_run` does.
+
+    Raises
+    ------
+    InputError
+        ``out`` cannot be written to.
+    """
+    import shutil
+
+    with writing_run(out) as writer:
+        shutil.copytree(run, writer.staged, dirs_exist_ok=True)
 
 
 def check_out(out: Path) -> None:
