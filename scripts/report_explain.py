@@ -265,7 +265,8 @@ def _planted(rows: list[Row] | None) -> str:
     )
     return f"""## {title}
 
-A 45-pixel picture of B pasted into a corner of A (both called rightly with 0.9 or more), where the model then says B.
+A 45-pixel picture of B (called rightly with 0.9 or more) pasted into a corner of A (rightly with 0.4 to 0.8), where the
+model then says B.
 
 {table}
 

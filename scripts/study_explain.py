@@ -204,10 +204,10 @@ def run_planted(args: Namespace) -> None:
 def judge_plant(classifier: Classifier, plant: dict[str, Any]) -> dict[str, Any]:
     """Locate in the pasted picture, in the picture without, and what ranks 500th."""
     own, pasted = plant["own"], plant["pasted"]
-    found = _locate(classifier, plant["pixels"], pasted, own)
-    control = _locate(classifier, plant["unpasted"], own, pasted)
+    found = locate_in(classifier, plant["pixels"], pasted, own)
+    control = locate_in(classifier, plant["unpasted"], own, pasted)
     logits = classifier.logits(plant["pixels"][None])[0]
-    far = _locate(classifier, plant["pixels"], pasted, int(np.argsort(-logits, kind="stable")[499]))
+    far = locate_in(classifier, plant["pixels"], pasted, int(np.argsort(-logits, kind="stable")[499]))
     cells = set(np.unique(cell_of_pixels(classifier.size, 8)[plant["where"]]).tolist())
     return {
         "own": own,
@@ -222,27 +222,31 @@ def judge_plant(classifier: Classifier, plant: dict[str, Any]) -> dict[str, Any]
     }
 
 
-def _locate(classifier: Classifier, pixels: Any, prediction: int, goal: int) -> Located:
+def locate_in(classifier: Classifier, pixels: Any, prediction: int, goal: int) -> Located:
+    """Search a picture for what turns one answer into another, as the program does by default."""
     picture = Maskable.of(classifier, pixels, grid=8, baseline="blur")
     return locate(picture, prediction, (goal,), options=Locate())
 
 
 def plants(args: Namespace, classifier: Classifier, n: int) -> list[dict[str, Any]]:
-    """Return pictures of A with a 45-pixel picture of B in a corner, which the model calls B."""
-    names = confident_names()
+    """Return pictures of A with a 45-pixel picture of B in a corner, which the model calls B.
+
+    The model is sure of B (0.9 or more) and less so of A (0.4 to 0.8), or no small picture would turn it.
+    """
+    unsure, sure = right_answers(0.4, 0.8), right_answers(0.9, 1)
     random = np.random.default_rng(0)
     made: list[dict[str, Any]] = []
-    for name, own in random.permutation(np.array(list(names.items()), dtype=object)).tolist():
+    for name, own in random.permutation(np.array(list(unsure.items()), dtype=object)).tolist():
         if len(made) == n:
             break
-        others = [other for other, label in names.items() if label != own]
+        others = [other for other, label in sure.items() if label != own]
         drawn = random.choice(others, size=3, replace=False)
-        made += _pasted(args, classifier, name, own, [(other, names[other]) for other in drawn])[:1]
+        made += _pasted(args, classifier, name, own, [(other, sure[other]) for other in drawn])[:1]
     return made
 
 
-def confident_names() -> dict[str, int]:
-    """Return file name -> class of the demo's images that Lite0 calls rightly with 0.9 or more."""
+def right_answers(least: float, most: float) -> dict[str, int]:
+    """Return file name -> class of the demo's images that Lite0 calls rightly with a probability in the range."""
     import csv
 
     from imagenet_errors.readers.annotations import read_real
@@ -250,7 +254,7 @@ def confident_names() -> dict[str, int]:
     real = read_real(imagenet_1k())
     label = dict(zip(real.file_names.to_pylist(), real.label.tolist(), strict=True))
     with (DEMO / f"{RUN_MODEL}.csv").open(encoding="utf-8", newline="") as lines:
-        rows = [row for row in csv.DictReader(lines) if float(row["predicted_probability"]) >= 0.9]
+        rows = [row for row in csv.DictReader(lines) if least <= float(row["predicted_probability"]) <= most]
     found = {row["file_name"]: int(row["predicted_class"]) for row in rows}
     return {name: index for name, index in found.items() if label[name] == index}
 

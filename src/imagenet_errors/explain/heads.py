@@ -203,10 +203,11 @@ def study_heads(
         columns = pair_columns(classifier, [path_of[name] for name in names], image, ratings.label)
         for name, head in heads_of(seeds).items():
             predicted[classifier.name, name] = cross_validated(head, columns, wanted, folds)
-    rows = [_measured(*key, each, wanted, nuisance, ceiling) for key, each in predicted.items()]
+    yardstick = _Yardstick(wanted, nuisance, ceiling)
+    rows = [yardstick.measure(*key, each) for key, each in predicted.items()]
     for kind in ("ridge", "network"):
         members = [each for (model, head), each in predicted.items() if model != "image quality" and kind in head]
-        rows.append(_measured("all models", f"mean of {kind}", np.mean(members, axis=0), wanted, nuisance, ceiling))
+        rows.append(yardstick.measure("all models", f"mean of {kind}", np.mean(members, axis=0)))
     return HeadStudy(len(ratings), len(names), ceiling, tuple(rows))
 
 
@@ -227,17 +228,23 @@ def pair_columns(
     return np.column_stack((products, products.sum(axis=1)))
 
 
-def _measured(
-    model: str, head: str, predicted: Floats, wanted: Floats, nuisance: Floats, ceiling: float
-) -> dict[str, Any]:
-    r = correlation(predicted, wanted)
-    return {
-        "model": model,
-        "head": head,
-        "r": r,
-        "share_of_ceiling": r / ceiling if ceiling else float("nan"),
-        "beyond_quality": partial_correlation(predicted, wanted, nuisance),
-    }
+@dataclass(frozen=True, eq=False)
+class _Yardstick:
+    """What predictions are measured by: the raters' shares, what the image quality predicts, and the ceiling."""
+
+    wanted: Floats
+    nuisance: Floats
+    ceiling: float
+
+    def measure(self, model: str, head: str, predicted: Floats) -> dict[str, Any]:
+        r = correlation(predicted, self.wanted)
+        return {
+            "model": model,
+            "head": head,
+            "r": r,
+            "share_of_ceiling": r / self.ceiling if self.ceiling else float("nan"),
+            "beyond_quality": partial_correlation(predicted, self.wanted, self.nuisance),
+        }
 
 
 def partial_correlation(one: Floats, other: Floats, given: Floats) -> float:
