@@ -28,8 +28,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench_evaluate import REWRITE, Cost, make_up
+from imagenet_errors.image_folder import ImageFolder, read_folder
 from imagenet_errors.images import val_file_names
-from imagenet_errors.predict.images import ImageFolder, read_folder
 
 N_MODELS, N_FEW = 962, 96
 PUBLISHED_SECONDS = (45, 90)

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from imagenet_errors.chain import Chain
 from imagenet_errors.inputs import Basis, Inputs, load_basis
+from imagenet_errors.labels import ALL
 from imagenet_errors.measure import Measures, group_membership, measure
 from imagenet_errors.mistakes import Failure, Given, Mistakes, ModelPredictions, Progress, gather, silent
 from imagenet_errors.readers.predictions import ReadRules, model_name
@@ -27,6 +28,7 @@ from imagenet_errors.runs.directory import (
     RunWriter,
     accuracy_table,
     check_out,
+    class_name_column,
     distribution_table,
     error_type_column,
     summary_table,
@@ -35,6 +37,7 @@ from imagenet_errors.runs.directory import (
 from imagenet_errors.runs.manifest import (
     LAYOUT,
     FailureFacts,
+    FileFacts,
     Manifest,
     evidence_places,
     file_facts,
@@ -44,6 +47,7 @@ from imagenet_errors.runs.model_facts import facts_of_file, with_facts
 from imagenet_errors.tables import Intake, Predictions, Verdicts
 
 _N_THREADS = 2
+_BY_TYPE = ("count", "count_min", "count_max", "portion_of_top1_errors", "portion_of_multi_label_errors")
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +91,11 @@ class Judged:
             annotations.accepted.take(rows).to_arrow(),
             error_type_column(error_type),
             self.verdicts.explanation.take(pa.array(case, mask=case < 0)),
+            pa.DictionaryArray.from_arrays(
+                pa.array(np.zeros(n_rows, dtype=np.int16)), pa.array([predictions.model], type=pa.string())
+            ),
+            class_name_column(annotations.label[rows], self.basis.class_names),
+            class_name_column(predictions.top1, self.basis.class_names),
         ]
 
     def result(
@@ -138,6 +147,33 @@ class Evaluation:
     def basis(self) -> Basis:
         """What the verdicts rest on."""
         return self.judged.basis
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what came of it as plain objects: one versioned object, null where a stage did not run."""
+        summary = with_facts(summary_table(self.results), self.facts).to_pylist()
+        rows = distribution_table(self.results, self.chain.not_run).to_pylist()
+        by_type: dict[str, dict[str, dict[str, Any]]] = {}
+        for row in rows:
+            if row["group"] == ALL:
+                by_type.setdefault(row["model"], {})[row["error_type"]] = {key: row[key] for key in _BY_TYPE}
+        annotations = self.basis.annotations
+        return {
+            "layout": LAYOUT,
+            "annotations": self.basis.inputs.annotations_place,
+            "n_annotated": len(annotations),
+            "n_evaluated": int(annotations.evaluated.sum()),
+            "excluded": {reason: int(holds.sum()) for reason, holds in annotations.exclusions.items()},
+            "stage_order": list(self.chain.order),
+            "stages_not_run": self.chain.not_run,
+            "evidence_notes": list(self.basis.notes),
+            "models": [
+                {**row, "error_types": by_type[row["model"]], "intake": intake_facts(self.intakes[row["model"]])}
+                for row in summary
+            ],
+            "failures": [
+                {"model": each.model, "file": str(each.path), "reason": each.reason} for each in self.failures
+            ],
+        }
 
     @property
     def intakes(self) -> dict[str, Intake]:
@@ -234,6 +270,15 @@ def _write_tables(writer: RunWriter, evaluation: Evaluation) -> None:
         writer.table("failures.parquet", pa.Table.from_pylist(rows, schema=FAILURES))
 
 
+def _read_files(mistakes: Mistakes) -> list[FileFacts]:
+    """Return the predictions files by the hash of the bytes that were read, even where they are gone by now."""
+    hashes = {model.source: model.intake.sha256 for model in mistakes.models if model.intake.sha256}
+    return [
+        FileFacts(str(path.resolve()), path.stat().st_size if path.exists() else 0, sha256)
+        for path, sha256 in hashes.items()
+    ]
+
+
 def _manifest(evaluation: Evaluation, command: Sequence[str]) -> Manifest:
     """Return what run.json says: enough to make the run again, and to see what was skipped and why."""
     from datetime import UTC, datetime
@@ -243,8 +288,6 @@ def _manifest(evaluation: Evaluation, command: Sequence[str]) -> Manifest:
     basis, mistakes = evaluation.basis, evaluation.judged.mistakes
     annotations = basis.annotations
     n_evaluated = int(annotations.evaluated.sum())
-    failed = {failure.path for failure in evaluation.failures}
-    used = [path for path in mistakes.files if path not in failed]
     return Manifest(
         layout=LAYOUT,
         version=__version__,
@@ -262,7 +305,7 @@ def _manifest(evaluation: Evaluation, command: Sequence[str]) -> Manifest:
         stages_not_run=evaluation.chain.not_run,
         evidence=evidence_places(basis.inputs),
         evidence_notes={name: list(notes) for name, notes in basis.evidence.notes.items()},
-        inputs=[file_facts(path) for path in (*used, *basis.inputs.files) if path.is_file()],
+        inputs=[*_read_files(mistakes), *(file_facts(path) for path in basis.inputs.files if path.is_file())],
         judged_by=list(basis.judged_by),
         models={model: intake_facts(intake) for model, intake in evaluation.intakes.items()},
         failures=[FailureFacts(each.model, str(each.path), each.reason) for each in evaluation.failures],

@@ -22,6 +22,13 @@ def is_named(annotations: str) -> bool:
     return annotations == "real" or annotations in names_for("--annotations")
 
 
+def _name_meant(written: str) -> str:
+    """Return the known name that is written with other capitals or hyphens; else what is written."""
+    names = ("real", *names_for("--annotations"))
+    bare = {name.replace("-", "").replace("_", ""): name for name in names}
+    return bare.get(written.casefold().replace("-", "").replace("_", ""), written)
+
+
 @dataclass(frozen=True)
 class Inputs:
     """Where the annotations and the evidence come from, and how they are used.
@@ -35,6 +42,11 @@ class Inputs:
     evidence: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
     stage_order: tuple[str, ...] = DEFAULT_ORDER
     rejected_labels: str = "exclude"
+
+    def __post_init__(self) -> None:
+        """Understand a name however it is written: ``Real``, ``multi-label``."""
+        if not Path(self.annotations).exists():
+            object.__setattr__(self, "annotations", _name_meant(self.annotations))
 
     def with_evidence(self, **files: str | Path | tuple[str | Path, ...] | None) -> Inputs:
         """Return the inputs with other evidence files by option; None takes an option away.

@@ -70,7 +70,8 @@ class Tally:
 
     ``n_accepted`` of ``n_with_accepted`` images with accepted labels got one of these. On ``n_rejected`` images no
     annotator accepts the label; there the model named an accepted label ``n_right_against_label`` times and the
-    rejected one ``n_rejected_label_named`` times.
+    rejected one ``n_rejected_label_named`` times. ``n_right`` of all ``n_labelled`` images of the data set,
+    annotated or not, were predicted as labelled.
     """
 
     n_images: int
@@ -79,6 +80,8 @@ class Tally:
     n_rejected: int
     n_right_against_label: int
     n_rejected_label_named: int
+    n_labelled: int = 0
+    n_right: int = 0
 
 
 @dataclass(frozen=True)
@@ -154,6 +157,8 @@ def _tally(predictions: Predictions, annotations: Annotations) -> Tally:
         n_rejected=int(rejected.sum()),
         n_right_against_label=int((rejected & accepted).sum()),
         n_rejected_label_named=int((rejected & (top1 == annotations.label[rows])).sum()),
+        n_labelled=predictions.intake.n_labelled,
+        n_right=predictions.intake.n_right,
     )
 
 

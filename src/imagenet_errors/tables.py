@@ -184,7 +184,11 @@ class Predictions:
 
 @dataclass(frozen=True)
 class Intake:
-    """What became of a predictions file's rows: every one is counted in exactly one way."""
+    """What became of a predictions file's rows: every one is counted in exactly one way.
+
+    ``sha256`` is that of the bytes that were read; empty for predictions in memory. ``n_right`` of the ``n_labelled``
+    images that have a label, annotated or not, were predicted as labelled.
+    """
 
     format: str
     n_rows: int
@@ -195,6 +199,9 @@ class Intake:
     n_missing: int = 0
     n_ties: int = 0
     notes: tuple[str, ...] = ()
+    sha256: str = ""
+    n_labelled: int = 0
+    n_right: int = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,9 @@ import pytest
 
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers import read_raw
+from imagenet_errors.readers.assemble import read_columns
 from imagenet_errors.readers.json_files import read_json
+from imagenet_errors.readers.opened import Opened
 from imagenet_errors.readers.scores import reduce_scores
 from timm_files import LEMMAS, NAMES, TOP1, TOP1_PROBS, WRITERS, probabilities, timm_frame
 
@@ -25,7 +27,7 @@ PIPELINE = [
 
 def read(content, **how):
     text = content if isinstance(content, str) else json.dumps(content)
-    return read_json(text.encode(), Path("model.json"), **how)
+    return read_columns(read_json(Opened(Path("model.json"), memoryview(text.encode())), {}), **how)
 
 
 def rows(raw):

@@ -19,6 +19,7 @@ from imagenet_errors.runs.directory import (
     VERDICTS,
     ModelResult,
     accuracy_table,
+    class_name_column,
     distribution_table,
     error_type_column,
     summary_table,
@@ -71,6 +72,8 @@ def columns(n_rows):
         pa.array([[0]] * n_rows, pa.list_(pa.int16())),
         error_type_column(np.zeros(n_rows, dtype=np.int8)),
         pa.nulls(n_rows, pa.string()),
+        pa.DictionaryArray.from_arrays(pa.array([0] * n_rows, pa.int16()), pa.array(["model"])),
+        *[class_name_column(np.zeros(n_rows, dtype=np.int16), pa.array(["tench"]))] * 2,
     ]
 
 

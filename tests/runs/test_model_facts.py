@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from imagenet_errors.evaluation import evaluate
+from imagenet_errors.image_folder import ImageFolder
 from imagenet_errors.mistakes import Failure
-from imagenet_errors.predict.images import ImageFolder
 from imagenet_errors.predict.inference import Outputs
 from imagenet_errors.predict.table import prediction_bytes
 from imagenet_errors.problems import InputError

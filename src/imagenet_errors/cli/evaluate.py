@@ -27,7 +27,6 @@ def evaluate(
     """Tell how bad each model's mistakes are: verdicts with reasons, distributions, accuracies."""
     from imagenet_errors.evaluation import evaluate as evaluate_files
     from imagenet_errors.report.terminal import evaluation_view
-    from imagenet_errors.runs.directory import summary_table
     from imagenet_errors.shipped import shipped
 
     given = (*predictions, shipped("data", "demo")) if demo else predictions
@@ -41,7 +40,7 @@ def evaluate(
         progress=progress,
     )
     if as_json:
-        say_json(summary_table(evaluation.results).to_pylist())
+        say_json({**evaluation.as_json(), "out": str(folder)})
     else:
         console().print(evaluation_view(evaluation, folder))
     return SOME_FAILED if evaluation.failures else 0

@@ -105,6 +105,17 @@ class Basis:
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
+class PanelBasis(Basis):
+    """What the verdicts rest on where they are set against the panel's: the labels that it worked from."""
+
+    annotations: Annotated[
+        str,
+        Parameter(help="multilabel (the labels that the panel worked from), real or FILE.", group=INPUTS),
+    ] = "multilabel"
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
 class Reading:
     """What the user states about predictions files; everything else is proven from the file or refused."""
 
@@ -198,3 +209,4 @@ def needed(path: Path | None, option: str, what: str) -> Path:
 
 AS_PUBLISHED = Basis()
 READ_STRICTLY = Reading()
+FROM_EXPERTS = PanelBasis()

@@ -55,6 +55,6 @@ def summary(
     if out is None:
         sys.stdout.write(text)
     else:
-        from imagenet_errors.predict.plan import write_whole
+        from imagenet_errors.files import write_whole
 
         write_whole(out, text.encode())

@@ -37,10 +37,11 @@ OOV_SCHEMA = pa.schema(
         ("encoder", pa.string()),
         ("neighbour_classes", pa.list_(pa.int16())),
         ("neighbour_is_kin", pa.list_(pa.bool_())),
+        ("pool", pa.string()),
     ]
 )
-"""The first three columns are needed; the others say why, where they are known. The last two: the classes of the 10
-nearest training images, nearest first, and which of them share a superclass with the prediction."""
+"""The first three columns are needed; the others say why, where they are known. The last three: the classes of the 10
+nearest images of the pool, nearest first; which of them share a superclass with the prediction; what the pool is."""
 
 _N_CLASSES = 1000
 _NEEDED = ("file_name", "prediction", "is_oov")
@@ -82,7 +83,7 @@ class OovEvidence:
         if known["neighbour_classes"]:
             near = zip(known["neighbour_classes"], known["neighbour_is_kin"] or repeat(False), strict=False)
             told = (f"{names[index]} (kin)" if is_kin else str(names[index]) for index, is_kin in near)
-            lines.append(f"nearest training images: {', '.join(told)}")
+            lines.append(f"nearest images of {known['pool'] or 'the training set'}: {', '.join(told)}")
         if known["neighbour_support"] is not None:
             lines.append(f"kin of the prediction among the 10 nearest: {known['neighbour_support']} (1 is enough)")
         for place, proposal in enumerate(known["top_proposals"] or (), start=1):
@@ -110,7 +111,7 @@ def read_oov_evidence(path: Path, images: ImageIndex) -> OovEvidence:
         A column is missing or cannot be read as its type, a prediction is no class, no image is annotated,
         or two rows of one case disagree.
     """
-    table = _conformed(_read(path), path)
+    table = conformed_table(path)
     _check_classes(table["prediction"].to_numpy(), path)
     rows = images.rows(table["file_name"].combine_chunks(), where=path)
     if len(rows) and (rows < 0).all():
@@ -160,8 +161,15 @@ def _read(path: Path) -> pa.Table:
         raise InputError(path, f"not a Parquet or CSV table: {error}", fix="Make it again.") from None
 
 
-def _conformed(table: pa.Table, path: Path) -> pa.Table:
-    """Return the table with exactly the columns and types of OOV_SCHEMA; unknown values are null."""
+def conformed_table(path: Path) -> pa.Table:
+    """Read an evidence table as one with exactly the columns and types of OOV_SCHEMA; unknown values are null.
+
+    Raises
+    ------
+    InputError
+        It is no table, lacks a column, or a column is of another type.
+    """
+    table = _read(path)
     missing = [name for name in _NEEDED if name not in table.column_names]
     if missing:
         raise InputError(
@@ -194,10 +202,19 @@ def _load(paths: tuple[Path, ...], subject: Subject) -> Loaded:
     if not paths:
         return Loaded(None, reason="no out-of-vocabulary evidence was given: pass --oov-evidence FILE")
     oov = read_oov_evidence(paths[0], subject.images)
-    notes = (
-        (f"{counted(oov.n_unknown, 'row')} of {paths[0].name} left out: no annotated image",) if oov.n_unknown else ()
-    )
-    return Loaded(oov, notes)
+    left_out = f"{counted(oov.n_unknown, 'row')} of {paths[0].name} left out: no annotated image"
+    made_with = [
+        f"Out-of-vocabulary evidence rests on {what} {value} in {n_rows:,} of {len(oov.table):,} rows"
+        for what, column in (("the encoder", "encoder"), ("neighbours among", "pool"))
+        for value, n_rows in _counts(oov.table[column])
+    ]
+    return Loaded(oov, (*((left_out,) if oov.n_unknown else ()), *made_with))
+
+
+def _counts(column: pa.ChunkedArray) -> list[tuple[str, int]]:
+    """Return each value of a column that is known, the commonest first, with its number of rows."""
+    counts = pc.value_counts(column.drop_null()).to_pylist()
+    return sorted(((each["values"], each["counts"]) for each in counts), key=lambda each: (-each[1], each[0]))
 
 
 SOURCE = Source("oov", _load, option="oov_evidence", help="Out-of-vocabulary evidence, Parquet or CSV.")

@@ -26,7 +26,7 @@ from imagenet_errors.explain.pictures import small_picture
 from imagenet_errors.explain.questions import Judge, Question
 from imagenet_errors.extras import needs
 from imagenet_errors.problems import InputError
-from imagenet_errors.study.ranks import rank_correlation
+from imagenet_errors.study.effects import rank_correlation
 
 COMMON_GRID = 14
 SCALES = (4, 7, 14)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from imagenet_errors.problems import InputError
-from imagenet_errors.readers.assemble import Source, read_columns
+from imagenet_errors.readers.assemble import Columns, read_columns
 from imagenet_errors.readers.raw import RawPredictions
 from imagenet_errors.readers.scores import ArrayScores
 
@@ -50,7 +50,8 @@ def in_memory(model: str, given: Any) -> InMemory:
     """
     table = _table(given)
     if table is not None:
-        return InMemory(model, read_columns(table.column_names, table.columns, Source(Path(model), "table in memory")))
+        columns = Columns(Path(model), "table in memory", tuple(table.column_names), tuple(table.columns))
+        return InMemory(model, read_columns(columns))
     names, values = given if isinstance(given, tuple) and len(given) == 2 else (None, given)
     array = _array(values, model)
     texts = None if names is None else pa.array([str(name) for name in names], type=pa.string())

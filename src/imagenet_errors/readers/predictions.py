@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from imagenet_errors.images import ImageIndex
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError
-from imagenet_errors.readers import read_raw
 from imagenet_errors.readers.candidates import Reader, told_apart
+from imagenet_errors.readers.formats import ENDINGS, raw_of
 from imagenet_errors.readers.match import MatchRules, match
 from imagenet_errors.readers.memory import InMemory
+from imagenet_errors.readers.opened import opened
 from imagenet_errors.readers.resolve import Resolved
 from imagenet_errors.tables import Annotations, Predictions
-
-_ENDINGS = (
-    ".csv",
-    ".tsv",
-    ".txt",
-    ".parquet",
-    ".feather",
-    ".arrow",
-    ".json",
-    ".jsonl",
-    ".npy",
-    ".npz",
-    ".gz",
-)
 
 
 @dataclass(frozen=True)
@@ -66,7 +53,6 @@ def read_models(
         The file cannot be read, or its classes or rows cannot be told.
     """
     path = given.path if isinstance(given, InMemory) else given
-    raw = given.raw if isinstance(given, InMemory) else read_raw(given, columns=rules.columns)
     matching = MatchRules(rules.row_order, rules.allow_partial, rules.check_order)
     images = ImageIndex(annotations.file_names)
     reader = Reader(annotations, labels, images, matching, rules.class_axis, path)
@@ -75,7 +61,11 @@ def read_models(
         model = header or name or model_name(path)
         return ModelReading(model, lambda: match(resolved, annotations, labels, model=model, path=path, rules=matching))
 
-    return tuple(reading(header, resolved) for header, resolved in told_apart(raw, reader))
+    if isinstance(given, InMemory):
+        return tuple(reading(header, resolved) for header, resolved in told_apart(given.raw, reader))
+    with opened(path) as file:
+        raw = replace(raw_of(file, columns=rules.columns), sha256=file.sha256)
+        return tuple(reading(header, resolved) for header, resolved in told_apart(raw, reader))
 
 
 def read_predictions(path: Path, annotations: Annotations, labels: LabelSpace, *, rules: ReadRules) -> Predictions:
@@ -102,7 +92,7 @@ def model_name(path: Path) -> str:
     name = path.name
     if name == "preds.npz":
         return path.resolve().parent.name
-    while Path(name).suffix.lower() in _ENDINGS:
+    while Path(name).suffix.lower() in ENDINGS:
         name = Path(name).stem
     return name
 
@@ -121,7 +111,7 @@ def prediction_files(given: Sequence[Path]) -> tuple[Path, ...]:
             raise InputError(path, "no such file or folder", fix="Check the path.")
         found = _inside(path) if path.is_dir() else [path]
         if not found:
-            raise InputError(path, "no predictions in this folder", fix=f"Known endings: {', '.join(_ENDINGS)}.")
+            raise InputError(path, "no predictions in this folder", fix=f"Known endings: {', '.join(ENDINGS)}.")
         files += found
     if not files:
         raise InputError("PREDICTIONS", "no file given", fix="Name files or folders of predictions, or pass --demo.")
@@ -139,7 +129,7 @@ def _inside(folder: Path) -> list[Path]:
         path
         for path in nested
         if path.is_file()
-        and path.suffix.lower() in _ENDINGS
+        and path.suffix.lower() in ENDINGS
         and path.name != "samples_info.npz"
         and not path.name.startswith(".")
         and path.stem.upper() != "README"
