@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from imagenet_errors.explain.counts import wilson
-from imagenet_errors.explain.section import Explanations, stored_explanations
+from imagenet_errors.explain.section import Explanations, stored_explanations, wilson
 from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.report.markdown import md_table
 

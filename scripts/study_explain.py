@@ -34,7 +34,7 @@ from imagenet_errors.explain.stability import Stability
 from imagenet_errors.explain.sufficiency import SufficientSubsets, dilated, probabilities
 from imagenet_errors.inputs import Inputs
 from imagenet_errors.labels import imagenet_1k
-from imagenet_errors.predict.local import LocalEngine
+from imagenet_errors.predict.engines import LocalEngine
 from imagenet_errors.predict.names import ModelSpec, resolve
 from imagenet_errors.predict.settings import Settings, data_stated
 from imagenet_errors.readers.predictions import ReadRules

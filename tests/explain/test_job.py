@@ -9,7 +9,7 @@ import pytest
 from explain_world import without
 from imagenet_errors.explain.job import Asked, ExplainShard, explain_all, schema_of
 from imagenet_errors.explain.questions import Question
-from imagenet_errors.predict.local import LocalEngine
+from imagenet_errors.predict.engines import LocalEngine
 from imagenet_errors.predict.names import ModelSpec, resolve
 from imagenet_errors.predict.settings import Settings
 from imagenet_errors.problems import InputError

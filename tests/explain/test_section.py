@@ -5,8 +5,9 @@ import json
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy import stats
 
-from imagenet_errors.explain.section import page_rows, stored_explanations, summarised
+from imagenet_errors.explain.section import page_rows, stored_explanations, summarised, wilson
 
 
 def located(n_flip, n_decoy, *, verdict="located", kind="model_failure", prediction=3, goal=4, **more):
@@ -120,3 +121,13 @@ def test_the_section_is_rendered_and_its_rows_are_json():
     assert "turns 10 of 10 errors" in html
     assert "<b>lite0</b>" not in html
     assert json.loads(json.dumps(page_rows(made), allow_nan=False))["a|1"]["maps"]["agreement"][1]["ssim"] is None
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 10), (10, 10), (3, 7), (50, 119)])
+def test_the_interval_is_wilsons(hits, n):
+    expected = stats.binomtest(hits, n).proportion_ci(method="wilson")
+    assert wilson(hits, n) == pytest.approx((expected.low, expected.high))
+
+
+def test_of_nothing_nothing_is_known():
+    assert wilson(0, 0) == (0, 1)

@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imagenet_errors.labels import imagenet_1k
-from imagenet_errors.predict.heads import Head
 from imagenet_errors.predict.inference import Capacity, choose_device, is_out_of_memory
 from imagenet_errors.predict.names import ModelSpec
-from imagenet_errors.predict.networks import load_network
+from imagenet_errors.predict.networks import Head, load_network
 from imagenet_errors.predict.settings import Settings
 from imagenet_errors.problems import InputError
 

@@ -21,8 +21,8 @@ import pyarrow as pa
 from imagenet_errors import __version__
 from imagenet_errors.explain.classifier import Classifier, ensemble, load_classifier, with_input_dropout
 from imagenet_errors.explain.questions import Judge, Question
-from imagenet_errors.files import written_whole
-from imagenet_errors.predict.job import Outcome, reason_of, releasing_memory
+from imagenet_errors.files import locked, written_whole
+from imagenet_errors.predict.job import ModelOutcome, reason_of, releasing_memory
 from imagenet_errors.predict.names import ModelSpec, run_registrations
 from imagenet_errors.predict.plan import Engine
 from imagenet_errors.predict.settings import Settings
@@ -35,8 +35,10 @@ LAYOUT = 1
 UNREADABLE, OTHER_ANSWER = "unreadable", "other_answer"
 """Verdicts where nothing was asked: the image cannot be decoded; the model does not answer what the run says."""
 _SHARD = 8
+_DECIDING = ("precision", "channels_last", "batch_size", "data", "test_size", "classes")
+"""The settings that can change an explanation; sums in another order change its last digits."""
 
-Tell = Callable[[Outcome, int, int], None]
+Tell = Callable[[ModelOutcome, int, int], None]
 Row = dict[str, Any]
 
 
@@ -92,7 +94,7 @@ class ExplainShard:
     method: Method
     settings: Settings
 
-    def __call__(self, shard: Shard) -> Outcome:
+    def __call__(self, shard: Shard) -> ModelOutcome:
         """Explain; whatever goes wrong is the shard's outcome, not the end of the job."""
         start = time.perf_counter()
         try:
@@ -100,10 +102,10 @@ class ExplainShard:
                 rows = self._rows(shard.questions)
                 content = table_bytes(pa.Table.from_pylist(rows, schema=self.method.schema), {})
         except InputError as error:
-            return Outcome(shard.name, None, str(error), time.perf_counter() - start)
+            return ModelOutcome(shard.name, None, str(error), time.perf_counter() - start)
         except Exception as error:  # any model can raise anything
-            return Outcome(shard.name, None, reason_of(error), time.perf_counter() - start)
-        return Outcome(shard.name, content, seconds=time.perf_counter() - start)
+            return ModelOutcome(shard.name, None, reason_of(error), time.perf_counter() - start)
+        return ModelOutcome(shard.name, content, seconds=time.perf_counter() - start)
 
     def _rows(self, questions: Sequence[Question]) -> list[Row]:
         panel = load_panel(self.asked, self.settings, self.images)
@@ -185,26 +187,34 @@ def explain_all(
         The engine cannot be used, or not one shard can be answered.
     """
     facts = job_facts(work, questions)
-    if our_metadata(out) == facts:
-        return Explained(_read(out), out, ())
-    parts = out.with_suffix(".parts")
-    _clear_others(parts, facts)
-    shards = [
-        Shard(f"{start // _SHARD:05d}", tuple(questions[start : start + _SHARD]))
-        for start in range(0, len(questions), _SHARD)
-    ]
-    failures = _answer_missing(work, shards, parts, engine=engine, tell=tell)
+    with locked(out):
+        if our_metadata(out) == facts:
+            return Explained(_read(out), out, ())
+        parts = out.with_suffix(".parts")
+        _clear_others(parts, facts)
+        shards = [
+            Shard(f"{start // _SHARD:05d}", tuple(questions[start : start + _SHARD]))
+            for start in range(0, len(questions), _SHARD)
+        ]
+        failures = _answer_missing(work, shards, parts, engine=engine, tell=tell)
+        table = _joined(work.method, shards, parts, judge=judge, failures=failures)
+        with written_whole(out) as unfinished:
+            unfinished.write_bytes(table_bytes(table, {} if failures else facts))
+        if not failures:
+            shutil.rmtree(parts, ignore_errors=True)
+        return Explained(table, out, failures)
+
+
+def _joined(
+    method: Method, shards: Sequence[Shard], parts: Path, *, judge: Judge, failures: tuple[str, ...]
+) -> pa.Table:
+    """Return what the shards' files hold, with what only the chain can say."""
     done = [parts / f"{shard.name}.parquet" for shard in shards if (parts / f"{shard.name}.parquet").is_file()]
     if not done:
         raise InputError("explain", "no answer could be explained", example=failures[0] if failures else None)
     rows = [row for path in done for row in _read(path).to_pylist()]
-    work.method.finish(rows, judge)
-    table = pa.Table.from_pylist(rows, schema=work.method.schema)
-    with written_whole(out) as unfinished:
-        unfinished.write_bytes(table_bytes(table, {} if failures else facts))
-    if not failures:
-        shutil.rmtree(parts, ignore_errors=True)
-    return Explained(table, out, failures)
+    method.finish(rows, judge)
+    return pa.Table.from_pylist(rows, schema=method.schema)
 
 
 def _answer_missing(
@@ -243,7 +253,7 @@ def job_facts(work: ExplainShard, questions: Sequence[Question]) -> dict[str, An
         "models": [[spec.name, _sha256(spec.checkpoint)] for spec in specs],
         "n_members": len(asked.members),
         "input_dropout": asked.input_dropout,
-        "settings": [settings.precision, settings.channels_last, settings.batch_size, settings.data],
+        "settings": [getattr(settings, name) for name in _DECIDING],
         "questions": hashlib.sha256(repr(tuple(questions)).encode()).hexdigest(),
         "images": _sha256_of_all([work.images / question.file for question in questions]),
     }

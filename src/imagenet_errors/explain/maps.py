@@ -24,8 +24,8 @@ from imagenet_errors.explain.job import Panel, Row, schema_of
 from imagenet_errors.explain.masking import BASELINES, cell_of_pixels, masking_map
 from imagenet_errors.explain.pictures import small_picture
 from imagenet_errors.explain.questions import Judge, Question
-from imagenet_errors.extras import needs
 from imagenet_errors.problems import InputError
+from imagenet_errors.shipped import needs
 from imagenet_errors.study.effects import rank_correlation
 
 COMMON_GRID = 14

@@ -8,17 +8,19 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from imagenet_errors.chain import ERROR_TYPES
-from imagenet_errors.explain.counts import paired_exact, wilson
+from imagenet_errors.compare import mcnemar
 
 Row = dict[str, Any]
 FOLDER = "explanations"
 SIGNIFICANT = 0.05
+_NORMAL_975 = 1.959963984540054
 _NOT_ASKED = ("unreadable", "other_answer")
 _RECURS = 2
 _METRICS = ("spearman", "top_overlap", "ssim")
@@ -122,6 +124,16 @@ def errors_of(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row["error_type"] != "correct"]
 
 
+def wilson(n_hits: int, n: int) -> tuple[float, float]:
+    """Return the 95 % interval of a share (Wilson 1927); (0, 1) of nothing."""
+    if not n:
+        return 0.0, 1.0
+    share, z2 = n_hits / n, _NORMAL_975**2
+    middle = share + z2 / (2 * n)
+    half = _NORMAL_975 * sqrt(share * (1 - share) / n + z2 / (4 * n * n))
+    return max(0.0, (middle - half) / (1 + z2 / n)), min(1.0, (middle + half) / (1 + z2 / n))
+
+
 def _located(rows: Sequence[Row]) -> tuple[Row, str, bool]:
     """Sum up ``locate``: accepted answers against decoys, paired, within a quarter of the cells."""
     types = {
@@ -152,7 +164,7 @@ def paired(rows: Sequence[Row]) -> Row:
         "n_decoy": int(decoy.sum()),
         "n_accepted_only": only[0],
         "n_decoy_only": only[1],
-        "p": paired_exact(*only),
+        "p": mcnemar(*only).p_value,
     }
 
 
