@@ -223,9 +223,7 @@ def load_basis(inputs: Inputs, predictions: Sequence[Path] = ()) -> Basis:
     return Basis(inputs, labels, annotations, evidence, chain, files)
 
 
-def _completed(
-    inputs: Inputs, predictions: Sequence[Path], lacking: UnlabelledError
-) -> tuple[Inputs, Annotations]:
+def _completed(inputs: Inputs, predictions: Sequence[Path], lacking: UnlabelledError) -> tuple[Inputs, Annotations]:
     """Ask the files beside the annotations, then the predictions, for what the annotations lack."""
     for path in _may_tell(inputs, predictions):
         try:

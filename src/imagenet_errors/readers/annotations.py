@@ -129,9 +129,7 @@ def assembled(
         Files contradict each other or themselves; ``UnlabelledError``: original labels or images are lacking.
     """
     tables = [file for file in files if file.is_of_classes]
-    rule = replace(
-        rules.names, classes_of_folder={**rules.names.classes_of_folder, **joined_class_tables(tables)}
-    )
+    rule = replace(rules.names, classes_of_folder={**rules.names.classes_of_folder, **joined_class_tables(tables)})
     of_images = [file for file in files if not file.is_of_classes]
     if not of_images and labels_from is None:
         where = tables[0].path if tables else "--annotations"

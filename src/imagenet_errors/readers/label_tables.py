@@ -25,7 +25,10 @@ _UNCLEAR = Column("unclear_multi_labels", Kind.CLASSES, needed=False)
 _LABEL = Column("label", Kind.CLASSES, needed=False, also=("original_label", "target"))
 _PROBLEMATIC = Column("problematic", Kind.FLAG, needed=False, also=("is_problematic",))
 _WEIGHT = Column(
-    "weight", Kind.ANY, needed=False, also=("weights", "probability", "probabilities", "prob", "share", "score", "scores")
+    "weight",
+    Kind.ANY,
+    needed=False,
+    also=("weights", "probability", "probabilities", "prob", "share", "score", "scores"),
 )
 _MARKS = Column("validation", needed=False)
 _SCHEMA = (NAME, _LABELS, _UNCLEAR, _LABEL, _PROBLEMATIC, _WEIGHT, _MARKS)
