@@ -29,7 +29,7 @@ from imagenet_errors.explain.job import Method
 from imagenet_errors.explain.locate import Locate, Located, locate
 from imagenet_errors.explain.maps import Maps
 from imagenet_errors.explain.masking import Maskable, cell_of_pixels, masking_map
-from imagenet_errors.explain.questions import Choice
+from imagenet_errors.explain.questions import ErrorChoice
 from imagenet_errors.explain.stability import Stability
 from imagenet_errors.explain.sufficiency import SufficientSubsets, dilated, probabilities
 from imagenet_errors.inputs import Inputs
@@ -113,7 +113,7 @@ def explained(args: Namespace, method: Method, *, n_errors: int, n_right: int, a
         model=model_named(args, "lite0"),
         images=args.images,
         method=method,
-        choice=Choice(TYPES, n_errors, n_right),
+        choice=ErrorChoice(TYPES, n_errors, n_right),
         also=tuple(model_named(args, variant) for variant in also),
         run_model=RUN_MODEL,
         settings=settings(),

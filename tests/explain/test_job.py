@@ -24,11 +24,11 @@ class Counting:
     schema: ClassVar[pa.Schema] = schema_of(("level", pa.float32()), ("twice", pa.float32()))
     stop_at: str = ""
 
-    def rows(self, panel, questions):
+    def rows(self, group, questions):
         for question in questions:
             if question.file_name == self.stop_at:
                 raise KeyboardInterrupt
-            level = float(panel.classifier.see(panel.images / question.file).mean())
+            level = float(group.classifier.see(group.images / question.file).mean())
             yield [{"level": level, "verdict": "told"}]
 
     def finish(self, rows, judge):
@@ -42,9 +42,9 @@ def world(tmp_path_factory):
     resolve(["tiny_net"], register=[MODELS])
     folder = make_images(tmp_path_factory.mktemp("job") / "images", 20)
     work = ExplainShard(Asked(ModelSpec("tiny_net.seed1")), folder, Counting(), Settings(device="cpu", batch_size=4))
-    from imagenet_errors.explain.job import load_panel
+    from imagenet_errors.explain.job import load_models
 
-    classifier = load_panel(work.asked, work.settings, folder).classifier
+    classifier = load_models(work.asked, work.settings, folder).classifier
     names = sorted(path.name for path in folder.iterdir())
     answers = [int(classifier.logits(classifier.see(folder / name)[None]).argmax()) for name in names]
     questions = tuple(
@@ -132,10 +132,10 @@ def test_an_ensemble_of_one_model_twice_is_that_model(world):
     import numpy as np
 
     from imagenet_errors.explain.classifier import ensemble, with_input_dropout
-    from imagenet_errors.explain.job import load_panel
+    from imagenet_errors.explain.job import load_models
 
     folder, work, questions = world
-    one = load_panel(work.asked, work.settings, folder).classifier
+    one = load_models(work.asked, work.settings, folder).classifier
     pixels = one.see(folder / questions[0].file)[None]
     np.testing.assert_allclose(ensemble([one, one]).logits(pixels), one.logits(pixels), atol=1e-5)
     dropped = with_input_dropout(one, 0.8, seed=0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from explain_world import GREEN, RED, SIDE, classifier_of
-from imagenet_errors.explain.job import Panel
+from imagenet_errors.explain.job import ModelGroup
 from imagenet_errors.explain.questions import Question
 from imagenet_errors.explain.stability import Stability, read_boxes, shares_of
 from imagenet_errors.problems import InputError
@@ -46,7 +46,7 @@ def test_every_draw_is_asked_and_the_box_too(folder):
     boxes.write_text("file_name,x0,y0,x1,y1\ntwo.png,0,0,32,8\n", encoding="utf-8")
     question = Question("two.png", "two.png", GREEN, GREEN, (GREEN,), "correct")
     method = Stability(n_crops=3, n_colours=2, boxes=boxes)
-    ((row,),) = method.rows(Panel(classifier_of(), (), folder), [question])
+    ((row,),) = method.rows(ModelGroup(classifier_of(), (), folder), [question])
     assert row["kinds"] == ["flip", "crop", "crop", "crop", "colour", "colour"]
     assert row["answers"][0] == GREEN
     assert row["box_answer"] == RED

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from explain_world import GREEN, RED, SIDE, classifier_of, picture
-from imagenet_errors.explain.job import Panel
+from imagenet_errors.explain.job import ModelGroup
 from imagenet_errors.explain.questions import Question
 from imagenet_errors.explain.sufficiency import (
     Subset,
@@ -91,8 +91,8 @@ def folder(tmp_path):
 
 def test_a_row_for_each_size_of_cell_and_pictures_to_test_the_subsets_with(folder, tmp_path):
     method = SufficientSubsets(pixels_per_step=64, cells=(1, 8), export=tmp_path / "masked")
-    panel = Panel(classifier_of(), (), folder)
-    (rows,) = method.rows(panel, [Question("red.png", "red.png", RED, RED, (RED,), "correct")])
+    group = ModelGroup(classifier_of(), (), folder)
+    (rows,) = method.rows(group, [Question("red.png", "red.png", RED, RED, (RED,), "correct")])
     assert [row["cell"] for row in rows] == [1, 8]
     assert all(row["status"] in ("found", "blank", "below") for row in rows)
     kept = np.unpackbits(np.frombuffer(rows[1]["kept"], dtype=np.uint8)).astype(bool)
@@ -102,4 +102,4 @@ def test_a_row_for_each_size_of_cell_and_pictures_to_test_the_subsets_with(folde
 
 
 def test_no_question_no_rows(folder):
-    assert list(SufficientSubsets().rows(Panel(classifier_of(), (), folder), [])) == []
+    assert list(SufficientSubsets().rows(ModelGroup(classifier_of(), (), folder), [])) == []

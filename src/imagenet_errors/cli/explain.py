@@ -18,7 +18,7 @@ from imagenet_errors.problems import InputError
 if TYPE_CHECKING:
     from imagenet_errors.explain.ask import ExplainRequest
     from imagenet_errors.explain.job import Method
-    from imagenet_errors.explain.questions import Choice
+    from imagenet_errors.explain.questions import ErrorChoice
 
 EXPLAINING = Group("Explaining", sort_key=2)
 
@@ -56,11 +56,11 @@ class Asking:
         Path | None, Parameter(help="Fit heads to people's ratings: raters.npz, or CSV of file_name,rater,rating.")
     ] = None
 
-    def choice(self) -> Choice:
+    def choice(self) -> ErrorChoice:
         """Return what the library takes."""
-        from imagenet_errors.explain.questions import Choice
+        from imagenet_errors.explain.questions import ErrorChoice
 
-        return Choice(tuple(self.error_types.replace(" ", "").split(",")), self.limit, self.right_answers)
+        return ErrorChoice(tuple(self.error_types.replace(" ", "").split(",")), self.limit, self.right_answers)
 
 
 @Parameter(name="*", group=EXPLAINING)

@@ -14,7 +14,7 @@ from imagenet_errors.explain.heads import HeadStudy, compare_head_maps, study_he
 from imagenet_errors.explain.job import Asked, Explained, ExplainShard, Method, Tell, explain_all
 from imagenet_errors.explain.locate import Locate
 from imagenet_errors.explain.maps import Maps
-from imagenet_errors.explain.questions import Choice, choose_questions, judge_by, name_in_run
+from imagenet_errors.explain.questions import ErrorChoice, choose_questions, judge_by, name_in_run
 from imagenet_errors.explain.ratings import read_ratings, with_images
 from imagenet_errors.explain.stability import Stability
 from imagenet_errors.explain.sufficiency import SufficientSubsets
@@ -44,7 +44,7 @@ class ExplainRequest:
     model: str
     images: Path
     method: Method = field(default_factory=Locate)
-    choice: Choice = field(default_factory=Choice)
+    choice: ErrorChoice = field(default_factory=ErrorChoice)
     also: tuple[str, ...] = ()
     members: tuple[str, ...] = ()
     input_dropout: float = 1.0

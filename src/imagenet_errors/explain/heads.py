@@ -37,10 +37,10 @@ def folds_of(file_names: Sequence[str], seed: int = 0) -> NDArray[np.int64]:
     return shuffled[image] % _N_FOLDS
 
 
-class Head:
+class RatingHead:
     """A regression from columns [n, d] to a share; ``fit`` first. Columns are standardised."""
 
-    def fit(self, columns: Floats, wanted: Floats) -> Head:
+    def fit(self, columns: Floats, wanted: Floats) -> RatingHead:
         """Fit and return the head."""
         self._mean, self._deviation = columns.mean(axis=0), columns.std(axis=0)
         self._deviation[self._deviation == 0] = 1
@@ -58,7 +58,7 @@ class Head:
         raise NotImplementedError
 
 
-class Ridge(Head):
+class Ridge(RatingHead):
     """Ridge regression; its penalty is the one that does best on a fifth of the items put aside."""
 
     def _fit(self, columns: Floats, wanted: Floats) -> None:
@@ -82,7 +82,7 @@ def _ridges(columns: Floats, wanted: Floats, alphas: Sequence[float]) -> list[Fl
     return [vectors @ (turned / (values + alpha)) for alpha in alphas]
 
 
-class SmallNetwork(Head):
+class SmallNetwork(RatingHead):
     """One hidden layer of 32, trained by a fixed number of full steps from a seed."""
 
     def __init__(self, seed: int) -> None:
@@ -113,12 +113,12 @@ class SmallNetwork(Head):
         return predicted
 
 
-def heads_of(seeds: Sequence[int]) -> dict[str, Head]:
+def heads_of(seeds: Sequence[int]) -> dict[str, RatingHead]:
     """Return the heads by name: ridge, and the small network from each seed."""
     return {"ridge": Ridge(), **{f"network {seed}": SmallNetwork(seed) for seed in seeds}}
 
 
-def cross_validated(head: Head, columns: Floats, wanted: Floats, folds: NDArray[np.int64]) -> Floats:
+def cross_validated(head: RatingHead, columns: Floats, wanted: Floats, folds: NDArray[np.int64]) -> Floats:
     """Return float64 [n]: each item predicted by a head that has not seen its image."""
     predicted = np.empty(len(wanted))
     for fold in np.unique(folds):

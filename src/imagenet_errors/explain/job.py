@@ -43,7 +43,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
-class Panel:
+class ModelGroup:
     """Who is asked: the classifier to explain, others beside it, and the folder of images."""
 
     classifier: Classifier
@@ -57,7 +57,7 @@ class Method(Protocol):
     name: ClassVar[str]
     schema: ClassVar[pa.Schema]
 
-    def rows(self, panel: Panel, questions: Sequence[Question]) -> Iterator[list[Row]]:
+    def rows(self, group: ModelGroup, questions: Sequence[Question]) -> Iterator[list[Row]]:
         """Yield each question's rows: columns of the schema beside those that every method has."""
 
     def finish(self, rows: list[Row], judge: Judge) -> None:
@@ -108,10 +108,10 @@ class ExplainShard:
         return ModelOutcome(shard.name, content, seconds=time.perf_counter() - start)
 
     def _rows(self, questions: Sequence[Question]) -> list[Row]:
-        panel = load_panel(self.asked, self.settings, self.images)
-        verdict_of = {question: unusable(panel, question) for question in questions}
+        group = load_models(self.asked, self.settings, self.images)
+        verdict_of = {question: unusable(group, question) for question in questions}
         usable = [question for question in questions if not verdict_of[question]]
-        answers = _timed(self.method.rows(panel, usable))
+        answers = _timed(self.method.rows(group, usable))
         rows = []
         for question in questions:
             common = {
@@ -136,18 +136,18 @@ def _timed(answers: Iterator[list[Row]]) -> Iterator[tuple[list[Row], float]]:
         start = time.perf_counter()
 
 
-def unusable(panel: Panel, question: Question) -> str:
+def unusable(group: ModelGroup, question: Question) -> str:
     """Return why the question cannot be asked; empty if it can."""
     try:
-        pixels = panel.classifier.see(panel.images / question.file)
+        pixels = group.classifier.see(group.images / question.file)
     except InputError:
         return UNREADABLE
-    answer = int(panel.classifier.logits(pixels[None])[0].argmax())
+    answer = int(group.classifier.logits(pixels[None])[0].argmax())
     return "" if answer == question.prediction else OTHER_ANSWER
 
 
 @lru_cache(maxsize=1)
-def load_panel(asked: Asked, settings: Settings, images: Path) -> Panel:
+def load_models(asked: Asked, settings: Settings, images: Path) -> ModelGroup:
     """Load the models; kept for the next shard.
 
     Raises
@@ -164,7 +164,7 @@ def load_panel(asked: Asked, settings: Settings, images: Path) -> Panel:
         classifier = ensemble([classifier, *(load_classifier(spec, settings) for spec in asked.members)])
     if asked.input_dropout != 1:
         classifier = with_input_dropout(classifier, asked.input_dropout, seed=0)
-    return Panel(classifier, tuple(load_classifier(spec, settings) for spec in asked.also), images)
+    return ModelGroup(classifier, tuple(load_classifier(spec, settings) for spec in asked.also), images)
 
 
 @dataclass(frozen=True)

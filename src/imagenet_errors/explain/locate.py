@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from imagenet_errors.explain.job import Panel, Row, schema_of
+from imagenet_errors.explain.job import ModelGroup, Row, schema_of
 from imagenet_errors.explain.masking import BASELINES, Maskable
 from imagenet_errors.explain.pictures import small_picture
 from imagenet_errors.explain.questions import Judge, Question
@@ -60,19 +60,19 @@ class Locate:
     n_random: int = 20
     seed: int = 0
 
-    def rows(self, panel: Panel, questions: Sequence[Question]) -> Iterator[list[Row]]:
+    def rows(self, group: ModelGroup, questions: Sequence[Question]) -> Iterator[list[Row]]:
         """Locate what turns each answer; a right answer is aimed at the unaccepted class nearest to it instead."""
         for question in questions:
-            path = panel.images / question.file
-            pixels = panel.classifier.see(path)
-            picture = Maskable.of(panel.classifier, pixels, grid=self.grid, baseline=self.baseline)
+            path = group.images / question.file
+            pixels = group.classifier.see(path)
+            picture = Maskable.of(group.classifier, pixels, grid=self.grid, baseline=self.baseline)
             goal = question.accepted
             if question.error_type == "correct":
-                logits = panel.classifier.logits(pixels[None])[0]
+                logits = group.classifier.logits(pixels[None])[0]
                 goal = (decoy_of(logits, question.prediction, {question.prediction, *question.accepted}),)
             found = locate(picture, question.prediction, goal, options=self, not_decoys=question.accepted)
             others = [
-                Maskable.of(other, other.see(path), grid=self.grid, baseline=self.baseline) for other in panel.others
+                Maskable.of(other, other.see(path), grid=self.grid, baseline=self.baseline) for other in group.others
             ]
             yield [
                 {
@@ -80,7 +80,7 @@ class Locate:
                     "grid": self.grid,
                     "baseline": self.baseline,
                     "transfer": answers_under(others, found.hidden, goal),
-                    "picture": small_picture(panel.classifier.colours(pixels)),
+                    "picture": small_picture(group.classifier.colours(pixels)),
                 }
             ]
 

@@ -20,13 +20,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from imagenet_errors.explain.classifier import Classifier
-from imagenet_errors.explain.job import Panel, Row, schema_of
+from imagenet_errors.explain.job import ModelGroup, Row, schema_of
 from imagenet_errors.explain.masking import BASELINES, cell_of_pixels, masking_map
 from imagenet_errors.explain.pictures import small_picture
 from imagenet_errors.explain.questions import Judge, Question
+from imagenet_errors.measure import rank_correlation
 from imagenet_errors.problems import InputError
 from imagenet_errors.shipped import needs
-from imagenet_errors.study.effects import rank_correlation
 
 COMMON_GRID = 14
 SCALES = (4, 7, 14)
@@ -82,25 +82,25 @@ class Maps:
             fix = f"There are: {', '.join(MAPPERS)}."
             raise InputError("--map-methods", f"no way {unknown[0]!r} to make maps", fix=fix)
 
-    def rows(self, panel: Panel, questions: Sequence[Question]) -> Iterator[list[Row]]:
+    def rows(self, group: ModelGroup, questions: Sequence[Question]) -> Iterator[list[Row]]:
         """Map each answer by every method and model, and compare."""
         for question in questions:
-            path = panel.images / question.file
+            path = group.images / question.file
             found: dict[Key, Map] = {}
-            for model in (panel.classifier, *panel.others):
+            for model in (group.classifier, *group.others):
                 pixels = model.see(path)
                 for method in self.methods:
                     for variant, made in self._variants(method, model, pixels, question.prediction).items():
                         found[method, model.name, variant] = made
-            pixels = panel.classifier.see(path)
+            pixels = group.classifier.see(path)
             yield [
                 {
-                    "p_before": _probability(panel.classifier, pixels, question.prediction),
+                    "p_before": _probability(group.classifier, pixels, question.prediction),
                     "names": [" · ".join(key) for key in found],
                     "maps": [made.flatten().tolist() for made in found.values()],
                     "agreement": compare_all(found | ensembles(found)),
                     "verdict": "compared",
-                    "picture": small_picture(panel.classifier.colours(pixels)),
+                    "picture": small_picture(group.classifier.colours(pixels)),
                 }
             ]
 

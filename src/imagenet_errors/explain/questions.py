@@ -37,7 +37,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ErrorChoice:
     """Which answers: these types of error, most severe first, ``limit`` of them (0: all), and some right ones."""
 
     error_types: tuple[str, ...] = SEVERE
@@ -58,7 +58,7 @@ class Choice:
             raise InputError("--error-types", f"no error type {unknown[0]!r}", fix=fix)
 
 
-def choose_questions(run: Path, model: str, images: Path, choice: Choice) -> tuple[Question, ...]:
+def choose_questions(run: Path, model: str, images: Path, choice: ErrorChoice) -> tuple[Question, ...]:
     """Return the answers to explain whose images are in the folder: the most severe first, then by name.
 
     Raises

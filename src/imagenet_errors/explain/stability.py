@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from imagenet_errors.chain import COUNTS_AS
 from imagenet_errors.explain.classifier import read_picture
-from imagenet_errors.explain.job import Panel, Row, schema_of
+from imagenet_errors.explain.job import ModelGroup, Row, schema_of
 from imagenet_errors.explain.questions import Judge, Question
 from imagenet_errors.problems import InputError
 
@@ -53,14 +53,14 @@ class Stability:
     seed: int = 0
     boxes: Path | None = None
 
-    def rows(self, panel: Panel, questions: Sequence[Question]) -> Iterator[list[Row]]:
+    def rows(self, group: ModelGroup, questions: Sequence[Question]) -> Iterator[list[Row]]:
         """Ask about every draw of each image."""
         import torch
 
-        classifier = panel.classifier
+        classifier = group.classifier
         boxes = {} if self.boxes is None else read_boxes(self.boxes)
         for question in questions:
-            picture = read_picture(panel.images / question.file)
+            picture = read_picture(group.images / question.file)
             draws = [("flip", mirrored(picture)), *self._crops(picture), *self._colours(picture)]
             box = boxes.get(question.file_name)
             shown = [picture, *(drawn for _, drawn in draws), *([picture.crop(box)] if box else [])]

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from imagenet_errors.explain.classifier import Classifier
 from imagenet_errors.explain.gradient_sis import cell_back_select, sufficient_subsets
-from imagenet_errors.explain.job import Panel, Row, schema_of
+from imagenet_errors.explain.job import ModelGroup, Row, schema_of
 from imagenet_errors.explain.pictures import write_pictures
 from imagenet_errors.explain.questions import Judge, Question
 from imagenet_errors.predict.inference import Capacity, is_out_of_memory
@@ -73,14 +73,14 @@ class SufficientSubsets:
     seed: int = 0
     export: Path | None = None
 
-    def rows(self, panel: Panel, questions: Sequence[Question]) -> Iterator[list[Row]]:
+    def rows(self, group: ModelGroup, questions: Sequence[Question]) -> Iterator[list[Row]]:
         """Find each answer's sufficient subsets, several pictures in one batch; a row for each size of cell."""
         import torch
 
         if not questions:
             return
-        classifier = panel.classifier
-        pixels = torch.stack([classifier.see(panel.images / question.file) for question in questions])
+        classifier = group.classifier
+        pixels = torch.stack([classifier.see(group.images / question.file) for question in questions])
         by_cell = [self._of_cell(classifier, pixels, questions, cell) for cell in self.cells]
         yield from ([rows[place] for rows in by_cell] for place in range(len(questions)))
 
