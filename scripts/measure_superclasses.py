@@ -23,12 +23,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from imagenet_errors.chain import ERROR_TYPES, build_chain, judge
+from imagenet_errors.chain import ERROR_TYPES, build_chain
 from imagenet_errors.evidence.overlaps import load_overlaps
 from imagenet_errors.evidence.sources import Evidence
 from imagenet_errors.evidence.superclasses import Superclasses, load_superclasses
 from imagenet_errors.images import ImageIndex
-from imagenet_errors.inputs import load_annotations
+from imagenet_errors.inputs import Inputs, load_annotations
 from imagenet_errors.labels import GROUPS, imagenet_1k
 from imagenet_errors.measure import group_membership
 from imagenet_errors.oov.proposals import Proposer
@@ -121,8 +121,8 @@ def fine_grained_counts(superclasses: Superclasses, published: Path) -> list[Cou
     """Count the fine-grained errors of the models with published counts; correct, overlap, multi-object precede."""
     labels = imagenet_1k()
     data = published.parent
-    annotations = load_annotations(str(data / "annotations" / "human_accuracy_v3.0.0_labels_only.json"), labels)
-    evidence = Evidence(overlaps=load_overlaps(labels), superclasses=superclasses)
+    annotations = load_annotations(Inputs(str(data / "annotations" / "human_accuracy_v3.0.0_labels_only.json")), labels)
+    evidence = Evidence({"overlaps": load_overlaps(labels), "superclasses": superclasses})
     theirs = {
         (row["model_dir_id"].removeprefix("torchvision--"), group): int(row["num_same_superclass"])
         for group in GROUPS
@@ -148,7 +148,7 @@ def _fine_grained(predictions: Path, annotations: Annotations, evidence: Evidenc
     rows, top1 = rows[counted], top1[counted]
     wrong = top1 != annotations.label[rows]
     cases = cases_of(annotations, rows[wrong], top1[wrong])
-    error_type = judge(cases, build_chain(evidence), pa.array(labels.names)).error_type
+    error_type = build_chain(evidence).ask(cases).error_type
     is_fine_grained = error_type == ERROR_TYPES.index("fine_grained")
     in_group = group_membership(cases.accepted, labels)
     return [int(count) for count in (in_group & is_fine_grained).sum(axis=1)]

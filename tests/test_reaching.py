@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from imagenet_errors.reaching import distinct_mistakes, reaching
 
 from imagenet_errors.chain import DEFAULT_ORDER, build_chain
 from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.problems import InputError
-from imagenet_errors.reaching import distinct_mistakes, reaching
 from imagenet_errors.readers.annotations import read_annotations
 from imagenet_errors.readers.predictions import ReadRules
 from imagenet_errors.tables import cases_of

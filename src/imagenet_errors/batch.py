@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from imagenet_errors.evaluate import Evaluation, Failure, NothingUsableError, Progress, Request, evaluate
+from imagenet_errors.evaluate import Evaluation, evaluate
 from imagenet_errors.images import ImageIndex
-from imagenet_errors.inputs import Sources, load_annotations
+from imagenet_errors.inputs import Inputs, load_annotations
 from imagenet_errors.labels import imagenet_1k
+from imagenet_errors.mistakes import Failure, NothingUsableError, Progress
 from imagenet_errors.predict.images import ImageFolder
 from imagenet_errors.predict.job import Outcome, PredictModel
 from imagenet_errors.predict.names import ModelSpec
@@ -37,7 +38,7 @@ Told = Callable[[Outcome, int, int], None]
 class BatchRequest:
     """What to evaluate the models by, and where to put it."""
 
-    sources: Sources
+    inputs: Inputs
     out: Path
     allow_partial: bool = False
     command: tuple[str, ...] = ()
@@ -64,8 +65,8 @@ def check_coverage(images: ImageFolder, request: BatchRequest) -> None:
     InputError
         The annotations cannot be used, no image is annotated, or evaluated images are not in the folder.
     """
-    request.sources.check_files()
-    annotations = load_annotations(request.sources.annotations, imagenet_1k())
+    request.inputs.check()
+    annotations = load_annotations(request.inputs, imagenet_1k())
     rows = ImageIndex(annotations.file_names).rows(pa.array(images.names, type=pa.string()), where=images.root)
     if not (rows >= 0).any():
         raise InputError(
@@ -126,14 +127,12 @@ def _evaluate(plan: Plan, request: BatchRequest, failures: tuple[Failure, ...], 
         if not files:
             raise NothingUsableError(failures)
         evaluation = evaluate(
-            Request(
-                predictions=files,
-                sources=request.sources,
-                out=request.out,
-                rules=ReadRules(allow_partial=request.allow_partial, check_order=False),
-                command=request.command,
-                failed=failures,
-            ),
+            files,
+            request.inputs,
+            request.out,
+            rules=ReadRules(allow_partial=request.allow_partial, check_order=False),
+            command=request.command,
+            failed=failures,
             progress=progress,
         )
     except NothingUsableError as error:

@@ -1,86 +1,133 @@
-"""From what the user names (annotations, evidence files) to the tables the chain needs, for any command."""
+"""From what the user names (annotations, evidence files, order) to all that the verdicts rest on, for any command."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
+import pyarrow as pa
 
-from imagenet_errors.chain import DEFAULT_ORDER
-from imagenet_errors.evidence.co_occurrence import CoOccurrence, co_occurrence, read_co_occurrence
-from imagenet_errors.evidence.non_prototypical import read_non_prototypical
-from imagenet_errors.evidence.oov import read_oov_evidence
-from imagenet_errors.evidence.overlaps import load_overlaps
-from imagenet_errors.evidence.sources import Evidence
-from imagenet_errors.evidence.superclasses import load_superclasses
-from imagenet_errors.images import ImageIndex, val_numbers
-from imagenet_errors.labels import LabelSpace
+from imagenet_errors.chain import DEFAULT_ORDER, Chain, build_chain
+from imagenet_errors.evidence.sources import OPTIONS, Evidence, load_evidence
+from imagenet_errors.labels import LabelSpace, imagenet_1k
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.annotations import read_annotations, read_real
-from imagenet_errors.tables import Annotations, Ragged
+from imagenet_errors.tables import REJECTED_LABELS, Annotations
 
 SHIPPED_OR_FETCHED = ("real", "multilabel")
 
 
 @dataclass(frozen=True)
-class Sources:
-    """Where the annotations and the evidence come from; None: the shipped one, or none where there is none.
+class Inputs:
+    """Where the annotations and the evidence come from, and how they are used.
 
-    ``annotations`` is ``real``, ``multilabel`` or a path.
+    ``annotations`` is ``real``, ``multilabel`` or a path; ``evidence``: option of a source -> the user's files, the
+    shipped or computed evidence where it has none; ``rejected_labels``: one of ``tables.REJECTED_LABELS``.
     """
 
-    annotations: str
-    oov_evidence: Path | None = None
-    non_prototypical: tuple[Path, ...] = ()
-    co_occurrence: Path | None = None
-    superclasses: Path | None = None
+    annotations: str = "real"
+    evidence: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
     stage_order: tuple[str, ...] = DEFAULT_ORDER
+    rejected_labels: str = "exclude"
 
-    @classmethod
-    def given(cls, annotations: str, *, stage_order: str = "", **paths: Any) -> Sources:
-        """Build from what a command line says; ``stage_order`` is names joined by commas, or empty.
+    def with_evidence(self, **files: Path | tuple[Path, ...] | None) -> Inputs:
+        """Return the inputs with other evidence files by option; None takes an option away.
 
         Raises
         ------
         InputError
-            No annotations are named.
+            There is no such option.
         """
-        if not annotations:
-            raise InputError("--annotations", "is needed", fix="Pass real, multilabel or a file.")
-        order = tuple(stage_order.replace(" ", "").split(",")) if stage_order else DEFAULT_ORDER
-        return cls(annotations, stage_order=order, **paths)
+        unknown = [option for option in files if option not in OPTIONS]
+        if unknown:
+            raise InputError(unknown[0], "is no source of evidence", fix=f"There are: {', '.join(OPTIONS)}.")
+        given = {key: (value,) if isinstance(value, Path) else value for key, value in files.items()}
+        evidence = {option: paths for option, paths in {**self.evidence, **given}.items() if paths}
+        return replace(self, evidence=evidence)
 
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """The user's own files among them."""
-        own = (self.oov_evidence, *self.non_prototypical, self.co_occurrence, self.superclasses)
-        named = () if self.annotations in SHIPPED_OR_FETCHED else (Path(self.annotations),)
-        return (*named, *(path for path in own if path is not None))
+    def file(self, option: str) -> Path | None:
+        """Return the first file of an evidence option, None without one."""
+        return next(iter(self.evidence.get(option, ())), None)
 
     @property
     def annotations_place(self) -> str:
         """``real``, ``multilabel``, or the file's absolute path."""
         return self.annotations if self.annotations in SHIPPED_OR_FETCHED else str(Path(self.annotations).resolve())
 
-    def check_files(self) -> None:
-        """Refuse a path that is not there, and a folder where a file is meant.
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The user's own files among them."""
+        annotations = () if self.annotations in SHIPPED_OR_FETCHED else (Path(self.annotations),)
+        return (*annotations, *(path for paths in self.evidence.values() for path in paths))
+
+    def check(self) -> None:
+        """Refuse a path that is not there, a folder where a file is meant, and unknown words.
 
         Raises
         ------
         InputError
-            A named file does not exist or is a folder.
+            A named file does not exist or is a folder, or a choice is none of those there are.
         """
+        folders = {path for option, paths in self.evidence.items() if OPTIONS[option].takes_folder for path in paths}
         for path in self.files:
             if not path.exists():
                 raise InputError(path, "no such file", fix="Check the path.")
-            if path.is_dir() and path != self.superclasses:
+            if path.is_dir() and path not in folders:
                 raise InputError(path, "is a folder", fix="Name a file.")
+        if self.rejected_labels not in REJECTED_LABELS:
+            what = f"no way {self.rejected_labels!r} to treat labels that annotators reject"
+            raise InputError("--rejected-labels", what, fix=f"There are: {', '.join(REJECTED_LABELS)}.")
 
 
-def load_annotations(name: str, labels: LabelSpace) -> Annotations:
-    """Return the annotations ``real``, ``multilabel`` (fetched and checked once) or those of a file."""
+@dataclass(frozen=True, eq=False)
+class Basis:
+    """All that the verdicts rest on, loaded: whoever judges a case judges it by this."""
+
+    inputs: Inputs
+    labels: LabelSpace
+    annotations: Annotations
+    evidence: Evidence
+    chain: Chain
+
+    @property
+    def class_names(self) -> pa.StringArray:
+        """The classes' names, for sentences."""
+        return pa.array(self.labels.names, type=pa.string())
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the sources of evidence have to say, a sentence each."""
+        return tuple(note for notes in self.evidence.notes.values() for note in notes)
+
+
+def load_basis(inputs: Inputs) -> Basis:
+    """Load annotations and evidence, and build the chain.
+
+    Raises
+    ------
+    InputError
+        Something named cannot be used; the text says what.
+    """
+    inputs.check()
+    labels = imagenet_1k()
+    annotations = load_annotations(inputs, labels)
+    evidence = load_evidence(inputs.evidence, annotations, labels)
+    return Basis(inputs, labels, annotations, evidence, build_chain(evidence, inputs.stage_order))
+
+
+def load_annotations(inputs: Inputs, labels: LabelSpace) -> Annotations:
+    """Return the annotations ``real``, ``multilabel`` (fetched and checked once) or those of a file.
+
+    Raises
+    ------
+    InputError
+        They cannot be fetched or read.
+    """
+    return replace(_annotations(inputs.annotations, labels), rejected_labels=inputs.rejected_labels)
+
+
+def _annotations(name: str, labels: LabelSpace) -> Annotations:
     if name == "real":
         return read_real(labels)
     if name == "multilabel":
@@ -88,57 +135,3 @@ def load_annotations(name: str, labels: LabelSpace) -> Annotations:
 
         return fetched_multilabels(labels)
     return read_annotations(Path(name), labels)
-
-
-def load_evidence(sources: Sources, annotations: Annotations, labels: LabelSpace) -> Evidence:
-    """Load everything the stages look up, matched to the annotated images."""
-    images = ImageIndex(annotations.file_names)
-    superclasses = load_superclasses(sources.superclasses)
-    pairs = _co_occurrence(sources, annotations, labels).without(superclasses.shares)
-    oov, lists = sources.oov_evidence, sources.non_prototypical
-    return Evidence(
-        overlaps=load_overlaps(labels),
-        superclasses=superclasses,
-        oov=None if oov is None else read_oov_evidence(oov, images),
-        non_prototypical=read_non_prototypical(lists, images) if lists else None,
-        co_occurrence=pairs,
-    )
-
-
-def _co_occurrence(sources: Sources, annotations: Annotations, labels: LabelSpace) -> CoOccurrence:
-    if sources.co_occurrence is not None:
-        return read_co_occurrence(sources.co_occurrence, labels)
-    if sources.annotations == "real":
-        return co_occurrence(with_labels(annotations), len(labels), source="all ReaL images")
-    accepted = other_real_images(annotations, labels)
-    return co_occurrence(accepted, len(labels), source="ReaL images outside the annotations")
-
-
-def other_real_images(annotations: Annotations, labels: LabelSpace) -> Ragged:
-    """Return the labels of the ReaL images that the annotations do not name, problematic ones counting as
-    named.
-
-    Source: Peychev et al., NeurIPS 2023, section 3: co-occurrence is learnt outside the evaluated images.
-    """
-    real = read_real(labels)
-    numbers = val_numbers(annotations.file_names)
-    named = np.zeros(len(real) + 1, dtype=np.bool_)
-    named[numbers[(numbers > 0) & (numbers <= len(real))]] = True
-    chosen = np.flatnonzero(~named[1:])
-    return with_labels(
-        Annotations(
-            real.name,
-            real.file_names,
-            real.label[chosen],
-            real.accepted.take(chosen),
-            real.problematic[chosen],
-        )
-    )
-
-
-def with_labels(real: Annotations) -> Ragged:
-    """Return ReaL labels plus the original one, each once; images without ReaL labels are left out."""
-    chosen = np.flatnonzero(real.accepted.lengths > 0)
-    kept = real.accepted.take(chosen)
-    values = np.insert(kept.values, kept.offsets[:-1], real.label[chosen])
-    return Ragged(kept.offsets + np.arange(len(kept.offsets)), values).ascending()

@@ -1,10 +1,11 @@
 """How often each error type occurs, and the accuracies that forgive more and more of them.
 
-Source: Shankar et al. 2020 (multi-label accuracy, averaged per class); Peychev et al., NeurIPS 2023, section 4.
+Source: Shankar et al. 2020 (multi-label accuracy, averaged per class); Peychev et al., NeurIPS 2023.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,10 +30,13 @@ IS_MULTI_LABEL_ERROR = np.array([COUNTS_AS[name] != "right" for name in ERROR_TY
 class Measures:
     """One model's figures for the G groups: ``counts`` int64 [G, T]; accuracies float64 [G], each in 0..1.
 
-    An accuracy of a group without images is NaN.
+    An accuracy of a group without images is NaN. ``least`` and ``most`` int64 [G, T] bound the counts: what they
+    could be if the evidence that was lacking for some cases were known.
     """
 
     counts: NDArray[np.int64]
+    least: NDArray[np.int64]
+    most: NDArray[np.int64]
     top1_accuracy: NDArray[np.float64]
     mla: NDArray[np.float64]
     mla_minor: NDArray[np.float64]
@@ -57,16 +61,35 @@ def group_membership(accepted: Ragged, labels: LabelSpace) -> NDArray[np.bool_]:
     return np.stack([accepted.any_of(labels.in_group(group)[accepted.values]) for group in GROUPS])
 
 
-def measure(error_type: NDArray[np.int8], label: NDArray[np.int16], membership: NDArray[np.bool_]) -> Measures:
-    """Count and average one model's verdicts: ``error_type`` and ``label`` [n], ``membership`` [G, n]."""
-    n_types = len(ERROR_TYPES)
-    counts = np.stack([np.bincount(error_type[inside], minlength=n_types) for inside in membership])
+def measure(
+    error_type: NDArray[np.int8],
+    label: NDArray[np.int16],
+    membership: NDArray[np.bool_],
+    *,
+    lacking: Mapping[str, NDArray[np.bool_]] | None = None,
+) -> Measures:
+    """Count and average one model's verdicts: ``error_type`` and ``label`` [n], ``membership`` [G, n].
+
+    ``lacking``: stage name -> bool [n], the images whose error that stage could not judge.
+    """
+    counts = _counts(error_type, membership)
+    least, most = counts.copy(), counts.copy()
+    open_question = np.zeros(len(error_type), dtype=np.bool_)
+    for name, cannot in (lacking or {}).items():
+        most[:, ERROR_TYPES.index(name)] += (membership & cannot).sum(axis=1)
+        open_question |= cannot
+    if open_question.any():
+        least -= _counts(error_type[open_question], membership[:, open_question])
     accuracies = {
         name: class_average(_counts_as(kinds)[error_type], label, membership) for name, kinds in _FORGIVEN.items()
     }
     n_evaluated = counts.sum(axis=1)
     top1 = np.divide(counts[:, 0], n_evaluated, out=np.full(len(counts), np.nan), where=n_evaluated > 0)
-    return Measures(counts, top1, accuracies["mla"], accuracies["mla_minor"], accuracies["mla_explained"])
+    return Measures(counts, least, most, top1, accuracies["mla"], accuracies["mla_minor"], accuracies["mla_explained"])
+
+
+def _counts(error_type: NDArray[np.int8], membership: NDArray[np.bool_]) -> NDArray[np.int64]:
+    return np.stack([np.bincount(error_type[inside], minlength=len(ERROR_TYPES)) for inside in membership])
 
 
 def class_average(

@@ -35,6 +35,13 @@ class Ragged:
         return cls(np.concatenate(([0], np.cumsum(lengths))).astype(np.int64), np.array(flat, dtype=np.int16))
 
     @classmethod
+    def of_pairs(cls, owners: NDArray[np.integer], values: NDArray[np.integer], n_rows: int) -> Ragged:
+        """Build n_rows rows from (row, class) pairs in any order: values ascending, each once in a row."""
+        pairs = np.unique(row_codes(owners, values))
+        offsets = np.searchsorted(pairs, np.arange(n_rows + 1, dtype=np.int64) << 16).astype(np.int64)
+        return cls(offsets, (pairs & 0xFFFF).astype(np.int16))
+
+    @classmethod
     def from_arrow(cls, lists: pa.ListArray) -> Ragged:
         """Build from an Arrow list array without nulls; a slice of a longer array is fine."""
         offsets = lists.offsets.to_numpy().astype(np.int64)
@@ -71,9 +78,7 @@ class Ragged:
 
     def ascending(self) -> Ragged:
         """Return the rows with their values ascending and each once."""
-        pairs = np.unique(self.owners << 16 | self.values)
-        offsets = np.searchsorted(pairs, np.arange(len(self) + 1) << 16).astype(np.int64)
-        return Ragged(offsets, (pairs & 0xFFFF).astype(np.int16))
+        return Ragged.of_pairs(self.owners, self.values, len(self))
 
     def any_of(self, claim: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return bool [n]: in which rows the claim (bool [total], one a value) holds for any value."""
@@ -93,11 +98,17 @@ class Ragged:
         return best
 
 
+REJECTED_LABELS = ("exclude", "judge", "trust")
+"""What to do with images whose original label no annotator accepts."""
+
+
 @dataclass(frozen=True, eq=False)
 class Annotations:
     """What is known of every annotated image, rows sorted by file name.
 
-    ``label`` int16 [n] is the original label; ``accepted`` holds the accepted labels, ascending.
+    ``label`` int16 [n] is the original label; ``accepted`` holds the accepted labels, ascending. ``rejected_labels``
+    is one of REJECTED_LABELS: images whose label is not accepted are excluded, or judged (a prediction is right only
+    if it is accepted), or their label is trusted.
     """
 
     name: str
@@ -105,15 +116,55 @@ class Annotations:
     label: NDArray[np.int16]
     accepted: Ragged
     problematic: NDArray[np.bool_]
+    rejected_labels: str = "exclude"
 
     def __len__(self) -> int:
         """Return the number of annotated images n."""
         return len(self.label)
 
     @cached_property
+    def exclusions(self) -> dict[str, NDArray[np.bool_]]:
+        """Why images count in no figure: reason -> bool [n], each image under the first that holds for it."""
+        reasons = {"problematic": self.problematic, "no accepted label": self.accepted.lengths == 0}
+        if self.rejected_labels == "exclude":
+            reasons["original label rejected"] = self.label_is_rejected
+        left = np.ones(len(self), dtype=np.bool_)
+        exclusions = {}
+        for reason, holds in reasons.items():
+            exclusions[reason] = holds & left
+            left = left & ~holds
+        return exclusions
+
+    @cached_property
+    def label_is_rejected(self) -> NDArray[np.bool_]:
+        """bool [n]: images with accepted labels among which the original one is not."""
+        accepts = self.accepted.any_of(self.accepted.values == self.label[self.accepted.owners])
+        return ~accepts & (self.accepted.lengths > 0)
+
+    @cached_property
     def evaluated(self) -> NDArray[np.bool_]:
-        """bool [n]: images that count; problematic ones and those without an accepted label do not."""
-        return ~self.problematic & (self.accepted.lengths > 0)
+        """bool [n]: images that count."""
+        excluded = np.zeros(len(self), dtype=np.bool_)
+        for holds in self.exclusions.values():
+            excluded |= holds
+        return ~excluded
+
+    @cached_property
+    def _accepted_codes(self) -> NDArray[np.int64]:
+        return row_codes(self.accepted.owners, self.accepted.values)
+
+    def accepts(self, rows: NDArray[np.integer], classes: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """Return bool [m]: where the class is one of the image's accepted labels."""
+        codes, wanted = self._accepted_codes, row_codes(rows, classes)
+        if not len(codes):
+            return np.zeros(len(wanted), dtype=np.bool_)
+        found: NDArray[np.bool_] = codes[np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)] == wanted
+        return found
+
+    def is_correct(self, rows: NDArray[np.integer], classes: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """Return bool [m]: where the class is the image's original label, and that label counts."""
+        same: NDArray[np.bool_] = self.label[rows] == classes
+        return same & ~self.label_is_rejected[rows] if self.rejected_labels == "judge" else same
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,6 +226,16 @@ class Cases:
     def codes(self) -> NDArray[np.int64]:
         """int64 [n]: one number a case, by which evidence tables are searched."""
         return case_codes(self.rows, self.prediction)
+
+    def find(self, rows: NDArray[np.integer], prediction: NDArray[np.integer]) -> NDArray[np.int64]:
+        """Return int64 [m]: the case of each (image row, class); all must be among these, which are in order."""
+        return np.searchsorted(self.codes, case_codes(rows, prediction))
+
+
+def row_codes(rows: NDArray[np.integer], classes: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return a number for every (row, class) pair, ordered by row, then class."""
+    codes: NDArray[np.int64] = rows.astype(np.int64) << 16 | classes
+    return codes
 
 
 def case_codes(rows: NDArray[np.integer], prediction: NDArray[np.integer]) -> NDArray[np.int64]:

@@ -9,27 +9,46 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from imagenet_errors.chain import ERROR_TYPES, Chain, build_chain, judge
+from imagenet_errors.chain import ERROR_TYPES, Step
 from imagenet_errors.images import ImageIndex
-from imagenet_errors.inputs import Sources, load_annotations, load_evidence
-from imagenet_errors.labels import LabelSpace, imagenet_1k
+from imagenet_errors.inputs import Basis, load_basis
 from imagenet_errors.problems import InputError
-from imagenet_errors.runs.directory import read_run
+from imagenet_errors.runs.manifest import Manifest, read_manifest
 from imagenet_errors.tables import Annotations, Cases, cases_of
+
+YES, NO, UNKNOWN, NOT_RUN = "yes", "no", "unknown", "not run"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One stage's answer: did it explain the case (None: not run), what it says, and its evidence in full."""
+    """One stage's answer: ``answer`` is yes, no, unknown (its evidence has nothing on the case) or not run.
+
+    ``explains`` is None for the last two; ``says`` is one sentence, ``details`` its evidence in full.
+    """
 
     stage: str
-    explains: bool | None
+    answer: str
     says: str
     details: tuple[str, ...] = ()
 
+    @property
+    def explains(self) -> bool | None:
+        """Whether the stage explains the case; None where that is not known."""
+        return {YES: True, NO: False}.get(self.answer)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return plain objects."""
+        return {
+            "stage": self.stage,
+            "explains": self.explains,
+            "answer": self.answer,
+            "says": self.says,
+            "details": self.details,
+        }
+
 
 @dataclass(frozen=True)
-class Walk:
+class DecisionPath:
     """One case through all stages; ``models`` made this prediction, with these confidences."""
 
     file_name: str
@@ -43,10 +62,10 @@ class Walk:
 
     def as_json(self) -> dict[str, Any]:
         """Return plain objects."""
-        return {**self.__dict__, "answers": [answer.__dict__ for answer in self.answers]}
+        return {**self.__dict__, "answers": [answer.as_json() for answer in self.answers]}
 
 
-def why(run: Path, file_name: str, *, model: str | None = None) -> list[Walk]:
+def why(run: Path, file_name: str, *, model: str | None = None) -> list[DecisionPath]:
     """Walk the image's case through all stages: one case a distinct prediction, of one model or of all.
 
     Raises
@@ -54,49 +73,64 @@ def why(run: Path, file_name: str, *, model: str | None = None) -> list[Walk]:
     InputError
         The folder is no run, the model or image is not in it, or a file it used is gone.
     """
-    manifest = read_run(run)
-    labels = imagenet_1k()
-    sources = sources_of(manifest)
-    sources.check_files()
-    annotations = load_annotations(sources.annotations, labels)
-    row = _row_of(annotations, file_name)
-    made = _predictions_of(run, annotations.file_names[row].as_py(), _models(run, manifest, model))
+    manifest = read_manifest(run)
+    basis = load_basis(manifest.as_inputs())
+    row = _row_of(basis.annotations, file_name)
+    made = _predictions_of(run, basis.annotations.file_names[row].as_py(), _models(run, manifest, model))
     if not made:
         raise InputError(run, f"no model of this run has a prediction for {file_name}", fix="Name another image.")
-    chain = build_chain(load_evidence(sources, annotations, labels), sources.stage_order)
     return [
-        _walk(
-            chain,
-            cases_of(annotations, np.array([row]), np.array([prediction], dtype=np.int16)),
-            labels,
-            who,
-            annotations,
-        )
-        for prediction, who in sorted(made.items(), key=lambda item: -len(item[1]))
+        decision_path(basis, row, prediction, models=models)
+        for prediction, models in sorted(made.items(), key=lambda item: -len(item[1]))
     ]
 
 
-def sources_of(manifest: dict[str, Any]) -> Sources:
-    """Return what the run was made from."""
-    evidence = manifest["evidence"]
-    paths = {
-        key: None if evidence[key] is None else Path(evidence[key])
-        for key in ("oov_evidence", "co_occurrence", "superclasses")
-    }
-    return Sources(
-        annotations=manifest["annotations"],
-        non_prototypical=tuple(Path(path) for path in evidence["non_prototypical"]),
-        stage_order=tuple(manifest["requested_stage_order"]),
-        **paths,
+def decision_path(basis: Basis, row: int, prediction: int, *, models: dict[str, float | None]) -> DecisionPath:
+    """Ask every stage about one annotated image and one predicted class."""
+    annotations, names = basis.annotations, basis.class_names
+    rows, classes = np.array([row]), np.array([prediction], dtype=np.int16)
+    case = cases_of(annotations, rows, classes)
+    label, predicted = names[int(case.label[0])].as_py(), names[prediction].as_py()
+    correct = bool(annotations.is_correct(rows, classes)[0])
+    walk = basis.chain.ask(case, every_stage=True)
+    verdict = walk.verdicts(names)
+    steps = {step.name: step for step in walk.steps}
+    answers = [Answer("correct", YES if correct else NO, f"The label is {label}, the prediction {predicted}.")]
+    answers += [
+        _answer(steps[name], case, names)
+        if name not in basis.chain.not_run
+        else Answer(name, NOT_RUN, f"Not run: {basis.chain.not_run[name]}.")
+        for name in basis.chain.every_order
+    ]
+    return DecisionPath(
+        file_name=annotations.file_names[row].as_py(),
+        label=label,
+        prediction=predicted,
+        accepted=tuple(names[int(index)].as_py() for index in case.accepted.values),
+        models=models,
+        error_type="correct" if correct else ERROR_TYPES[verdict.error_type[0]],
+        explanation="" if correct else verdict.explanation[0].as_py(),
+        answers=tuple(answers),
     )
 
 
-def _models(run: Path, manifest: dict[str, Any], model: str | None) -> list[str]:
-    known = list(manifest["models"])
+def _answer(step: Step, case: Cases, names: pa.StringArray) -> Answer:
+    finding = step.finding
+    if finding is None:
+        raise ValueError(f"{step.name} did not run")
+    shows = getattr(step.stage, "shows", None)
+    details = () if shows is None else shows(finding, names)
+    is_unknown = finding.lacks_evidence is not None and bool(finding.lacks_evidence[0])
+    answer = UNKNOWN if is_unknown else YES if finding.explains[0] else NO
+    return Answer(step.name, answer, step.says(case, names)[0].as_py(), details)
+
+
+def _models(run: Path, manifest: Manifest, model: str | None) -> list[str]:
+    models = list(manifest.models)
     if model is None:
-        return known
-    if model not in known:
-        raise InputError(run, f"no model {model!r} in this run", fix=f"It has: {', '.join(known[:20])}.")
+        return models
+    if model not in models:
+        raise InputError(run, f"no model {model!r} in this run", fix=f"It has: {', '.join(models[:20])}.")
     return [model]
 
 
@@ -104,9 +138,9 @@ def _row_of(annotations: Annotations, file_name: str) -> int:
     row = int(ImageIndex(annotations.file_names).rows(pa.array([file_name]), where=file_name)[0])
     if row < 0:
         raise InputError(file_name, "is not an annotated image", fix="Name an image as the annotations do.")
-    if not annotations.evaluated[row]:
-        reason = "it is marked problematic" if annotations.problematic[row] else "it has no accepted label"
-        raise InputError(file_name, f"is excluded from every figure: {reason}", fix="Name another image.")
+    for reason, holds in annotations.exclusions.items():
+        if holds[row]:
+            raise InputError(file_name, f"is excluded from every figure: {reason}", fix="Name another image.")
     return row
 
 
@@ -122,33 +156,3 @@ def _predictions_of(run: Path, file_name: str, models: list[str]) -> dict[int, d
         if place >= 0:
             made.setdefault(table["prediction"][place].as_py(), {})[model] = table["confidence"][place].as_py()
     return made
-
-
-def _walk(
-    chain: Chain, case: Cases, labels: LabelSpace, models: dict[str, float | None], annotations: Annotations
-) -> Walk:
-    names = pa.array(labels.names, type=pa.string())
-    label, prediction = int(case.label[0]), int(case.prediction[0])
-    correct = label == prediction
-    answers = [Answer("correct", correct, f"The label is {names[label]}, the prediction {names[prediction]}.")]
-    left_out = [(name, None) for name in chain.not_run if name not in dict(chain.steps)]
-    for name, stage in [*chain.steps, *left_out]:
-        if stage is None:
-            answers.append(Answer(name, None, f"Not run: {chain.not_run[name]}."))
-            continue
-        finding = stage(case)
-        shows = getattr(stage, "shows", None)
-        details = () if shows is None else shows(finding, names)
-        said = stage.says(case, finding, names)[0].as_py()
-        answers.append(Answer(name, bool(finding.explains[0]), said, details))
-    verdict = judge(case, chain, names)
-    return Walk(
-        file_name=annotations.file_names[int(case.rows[0])].as_py(),
-        label=labels.names[label],
-        prediction=labels.names[prediction],
-        accepted=tuple(labels.names[index] for index in case.accepted.values),
-        models=models,
-        error_type="correct" if correct else ERROR_TYPES[verdict.error_type[0]],
-        explanation="" if correct else verdict.explanation[0].as_py(),
-        answers=tuple(answers),
-    )

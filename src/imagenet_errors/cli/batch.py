@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from cyclopts import Parameter
 
 from imagenet_errors.cli import options, predicting
-from imagenet_errors.cli.evaluate import SOME_FAILED, needed
-from imagenet_errors.cli.screen import console, progress
+from imagenet_errors.cli.options import COMPUTING, SOME_FAILED, Basis, EvidenceFiles
+from imagenet_errors.cli.predicting import Computing
+from imagenet_errors.cli.screen import console, progress, remark
 from imagenet_errors.problems import InputError
 
 if TYPE_CHECKING:
@@ -18,84 +19,59 @@ if TYPE_CHECKING:
 
 ENGINES = ("local", "ray")
 
-EngineName = Annotated[str, typer.Option("--engine", help="local: one model after the other; ray: a cluster.")]
-RayAddress = Annotated[
-    str, typer.Option(help="A running cluster, such as auto; by default RAY_ADDRESS, else this machine.")
-]
-GpuShare = Annotated[
-    float | None, typer.Option(help="Share of a GPU for each model, with ray; 0.5: two at once on each.")
-]
-Cpus = Annotated[float | None, typer.Option("--cpus-per-model", help="Cores for each model, with ray.")]
-
 
 def batch(
-    models: predicting.Models = None,
+    models: predicting.Models = (),
+    /,
+    *,
     images: predicting.Images = None,
-    annotations: options.Annotations = "",
-    out: options.Out = None,
     checkpoint: predicting.Checkpoint = None,
-    engine: EngineName = "local",
-    ray_address: RayAddress = "",
-    gpu_share: GpuShare = None,
-    cpus_per_model: Cpus = None,
-    device: predicting.Device = "auto",
-    precision: predicting.Precision = "float32",
-    batch_size: predicting.BatchSize = 256,
-    workers: predicting.Workers = None,
-    channels_last: predicting.ChannelsLast = False,
-    data: predicting.Data = None,
-    register: predicting.Register = None,
+    basis: Basis = options.AS_PUBLISHED,
+    evidence: EvidenceFiles = options.NO_FILES,
+    allow_partial: Annotated[
+        bool, Parameter(help="Evaluate just the images that the folder has.", group=options.INPUTS, negative=())
+    ] = False,
+    computing: Computing = predicting.BY_DEFAULT,
+    engine: Annotated[
+        str, Parameter(help="local: one model after the other; ray: a cluster.", group=COMPUTING)
+    ] = "local",
+    ray_address: Annotated[
+        str,
+        Parameter(help="A running cluster, such as auto; by default RAY_ADDRESS, else this machine.", group=COMPUTING),
+    ] = "",
+    gpu_share: Annotated[
+        float | None, Parameter(help="Share of a GPU for each model, with ray; 0.5: two at once.", group=COMPUTING)
+    ] = None,
+    cpus_per_model: Annotated[float | None, Parameter(help="Cores for each model, with ray.", group=COMPUTING)] = None,
     plan: predicting.OnlyPlan = False,
-    prefetch: predicting.Prefetch = False,
-    offline: predicting.Offline = False,
-    delete_weights: predicting.DeleteWeights = False,
-    oov_evidence: options.OovEvidence = None,
-    non_prototypical: options.NonPrototypical = None,
-    co_occurrence: options.CoOccurrence = None,
-    superclasses: options.Superclasses = None,
-    stage_order: options.StageOrder = "",
-    allow_partial: options.AllowPartial = False,
-) -> None:
+    prefetch: Annotated[
+        bool, Parameter(help="Download the weights of what is missing, and stop there.", negative=())
+    ] = False,
+    out: options.Out = None,
+) -> int:
     """Predict with many timm models and evaluate them all; the same command goes on where it was interrupted."""
     from imagenet_errors.batch import BatchRequest, check_coverage, run_batch
-    from imagenet_errors.inputs import Sources
     from imagenet_errors.predict.images import read_folder
     from imagenet_errors.predict.job import PredictModel
     from imagenet_errors.predict.names import resolve
     from imagenet_errors.predict.plan import make_plan
 
-    settings = predicting.settings_given(
-        device=device,
-        precision=precision,
-        batch_size=batch_size,
-        workers=workers,
-        channels_last=channels_last,
-        data=data,
-        register=register,
-        offline=offline,
-        delete_weights=delete_weights,
-    )
-    sources = Sources.given(
-        annotations,
-        oov_evidence=oov_evidence,
-        non_prototypical=tuple(non_prototypical or ()),
-        co_occurrence=co_occurrence,
-        superclasses=superclasses,
-        stage_order=stage_order,
-    )
-    request = BatchRequest(sources, needed(out), allow_partial=allow_partial, command=tuple(sys.argv))
+    settings = computing.settings()
+    folder = options.out_or_default(out, (), alone="batch")
+    request = BatchRequest(basis.inputs(evidence), folder, allow_partial=allow_partial, command=tuple(sys.argv))
     chosen = engine_named(engine, address=ray_address, gpu_share=gpu_share, cpus=cpus_per_model)
-    resolution = resolve(models or [], checkpoint=checkpoint, register=settings.register)
-    folder = read_folder(predicting.folder_given(images))
-    check_coverage(folder, request)
-    work = PredictModel(folder, settings)
+    resolution = resolve(list(models), checkpoint=checkpoint, register=settings.register)
+    listing = read_folder(predicting.folder_given(images))
+    check_coverage(listing, request)
+    work = PredictModel(listing, settings)
     planned = make_plan(resolution, request.folder, work=work)
     predicting.refuse_hopeless(planned)
     console().print(predicting.plan_view(planned, whole=plan))
     if plan or prefetch:
         n_failed = len(planned.unusable) + (_fetch(planned) if prefetch and not plan else 0)
-        raise typer.Exit(SOME_FAILED if n_failed else 0)
-    _end(run_batch(planned, request, engine=chosen, work=work, tell=predicting.told, progress=progress), request)
+        return SOME_FAILED if n_failed else 0
+    tell = predicting.outcome_line
+    return _end(run_batch(planned, request, engine=chosen, work=work, tell=tell, progress=progress), request)
 
 
 def engine_named(name: str, **ray_options: Any) -> Engine:
@@ -123,18 +99,17 @@ def _fetch(plan: Plan) -> int:
 
     n_failed = 0
     for number, (spec, error) in enumerate(prefetch(plan), start=1):
-        typer.echo(f"[{number}/{len(plan.missing)}] {spec.name}: {error or 'weights are here'}", err=True)
+        remark(f"[{number}/{len(plan.missing)}] {spec.name}: {error or 'weights are here'}")
         n_failed += error is not None
     return n_failed
 
 
-def _end(result: BatchResult, request: Any) -> None:
+def _end(result: BatchResult, request: Any) -> int:
     from imagenet_errors.report.terminal import evaluation_view
 
     if result.evaluation is not None:
         console().print(evaluation_view(result.evaluation, request.out))
     else:
         for failure in result.failures:
-            typer.echo(f"{failure.model}: {failure.reason}", err=True)
-    if result.failures:
-        raise typer.Exit(SOME_FAILED)
+            remark(f"{failure.model}: {failure.reason}")
+    return SOME_FAILED if result.failures else 0

@@ -2,130 +2,121 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from imagenet_errors.cli import options
-from imagenet_errors.cli.screen import console, progress
-from imagenet_errors.problems import InputError
+from imagenet_errors.cli.options import COMPUTING, INPUTS, SOME_FAILED, Basis, EvidenceFiles, Reading, needed
+from imagenet_errors.cli.screen import console, meter, progress, say_json
 
-SOME_FAILED = 1
+
+@Parameter(name="*", group=INPUTS)
+@dataclass(frozen=True, kw_only=True)
+class Neighbours:
+    """Where an image's nearest neighbours come from."""
+
+    train_images: Annotated[Path | None, Parameter(help="The training images, in class folders: embedded once.")] = None
+    train_embeddings: Annotated[
+        Path | None, Parameter(help="Instead: train_clip_embeddings.npz, or a folder of shards.")
+    ] = None
+    neighbours: Annotated[
+        Path | None, Parameter(help="Instead: valid_clip_knn.npz, or a table of file_name, neighbour_classes.")
+    ] = None
+    samples: Annotated[Path | None, Parameter(help="The samples_info.npz of valid_clip_knn.npz, if not beside it.")] = (
+        None
+    )
+
+
+@Parameter(name="*", group=COMPUTING)
+@dataclass(frozen=True, kw_only=True)
+class Encoding:
+    """The encoder and how it is run."""
+
+    clip_model: Annotated[str, Parameter(help="Any open_clip model, or a JSON file with a configuration.")] = (
+        "ViT-L-14-336-quickgelu"
+    )
+    clip_weights: Annotated[str, Parameter(help="A pretrained tag, a checkpoint file, or random:SEED for a trial.")] = (
+        "openai"
+    )
+    device: Annotated[str, Parameter(help="auto, cuda, mps or cpu.")] = "auto"
+    batch_size: Annotated[
+        int | None, Parameter(help="Images at once; by itself if not given.", validator=Number(gte=1))
+    ] = None
+    workers: Annotated[int, Parameter(help="Threads that read images.", validator=Number(gte=1))] = 4
+    engine: Annotated[str, Parameter(help="local, or ray: a task a shard of training images.")] = "local"
+
+
+_TRAINING, _PUBLISHED = Neighbours(), Encoding()
 
 
 def evidence(
-    predictions: options.Predictions = None,
+    predictions: options.Predictions = (),
+    /,
+    *,
     images: Annotated[
         Path | None,
-        typer.Option(help="The evaluated images, in class folders or flat.", show_default=False),
+        Parameter(help="The evaluated images, in class folders or flat. Needed.", group=INPUTS, show_default=False),
     ] = None,
-    train_images: Annotated[
-        Path | None,
-        typer.Option(help="The training images, in class folders: embedded once.", show_default=False),
-    ] = None,
-    train_embeddings: Annotated[
-        Path | None,
-        typer.Option(help="Instead: train_clip_embeddings.npz, or a folder of shards.", show_default=False),
-    ] = None,
-    neighbours: Annotated[
-        Path | None,
-        typer.Option(
-            help="Instead: valid_clip_knn.npz, or a table of file_name, neighbour_classes.", show_default=False
-        ),
-    ] = None,
-    samples: Annotated[
-        Path | None,
-        typer.Option(help="The samples_info.npz of valid_clip_knn.npz, if not beside it.", show_default=False),
+    neighbours: Neighbours = _TRAINING,
+    basis: Basis = options.AS_PUBLISHED,
+    evidence: EvidenceFiles = options.NO_FILES,
+    reading: Reading = options.READ_STRICTLY,
+    encoding: Encoding = _PUBLISHED,
+    plan: Annotated[bool, Parameter(help="Say what there is to do, and stop.", negative=())] = False,
+    redo: Annotated[
+        bool, Parameter(help="Begin the table anew; embeddings are kept.", group=options.OUTPUT, negative=())
+    ] = False,
+    work: Annotated[
+        Path | None, Parameter(help="Folder that keeps embeddings; beside --out if not given.", group=options.OUTPUT)
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="The evidence table (.parquet): added to.", show_default=False)
-    ] = None,
-    annotations: options.Annotations = "real",
-    plan: Annotated[bool, typer.Option("--plan", help="Say what there is to do, and stop.")] = False,
-    clip_model: Annotated[
-        str, typer.Option(help="Any open_clip model, or a JSON file with a configuration.")
-    ] = "ViT-L-14-336-quickgelu",
-    clip_weights: Annotated[
-        str, typer.Option(help="A pretrained tag, a checkpoint file, or random:SEED for a trial.")
-    ] = "openai",
-    device: Annotated[str, typer.Option(help="auto, cuda, mps or cpu.")] = "auto",
-    batch_size: Annotated[
-        int | None, typer.Option(help="Images at once; by itself if not given.", min=1, show_default=False)
-    ] = None,
-    workers: Annotated[int, typer.Option(help="Threads that read images.", min=1)] = 4,
-    engine: Annotated[str, typer.Option(help="local, or ray: a task a shard of training images.")] = "local",
-    work: Annotated[
         Path | None,
-        typer.Option(help="Folder that keeps embeddings; beside --out if not given.", show_default=False),
+        Parameter(help="The evidence table (.parquet): added to. Needed.", group=options.OUTPUT, show_default=False),
     ] = None,
-    redo: Annotated[bool, typer.Option("--redo", help="Begin the table anew; embeddings are kept.")] = False,
-    non_prototypical: options.NonPrototypical = None,
-    co_occurrence: options.CoOccurrence = None,
-    superclasses: options.Superclasses = None,
-    stage_order: options.StageOrder = "",
-    row_order: options.RowOrder = "",
-    class_axis: options.ClassAxis = "",
-    column: options.Columns = None,
-    check_order: options.CheckOrder = True,
     as_json: options.AsJson = False,
-) -> None:
+) -> int:
     """Find out-of-vocabulary evidence for every mistake that needs it: CLIP, WordNet, neighbours; once a case."""
-    from imagenet_errors.cli.evaluate import columns_stated
-    from imagenet_errors.cli.meter import meter
-    from imagenet_errors.inputs import Sources
     from imagenet_errors.oov.build import build
     from imagenet_errors.oov.encoder import EncoderSpec
     from imagenet_errors.oov.neighbour_source import NeighbourSource
     from imagenet_errors.oov.plan import make_plan
     from imagenet_errors.oov.request import Request
     from imagenet_errors.oov.view import done_lines
-    from imagenet_errors.readers.predictions import ReadRules
 
+    source = NeighbourSource(
+        neighbours.train_images, neighbours.train_embeddings, neighbours.neighbours, neighbours.samples
+    )
+    encoder = EncoderSpec(
+        encoding.clip_model, encoding.clip_weights, encoding.device, encoding.batch_size, encoding.workers
+    )
     request = Request(
-        predictions=tuple(predictions or ()),
-        sources=Sources.given(
-            annotations,
-            non_prototypical=tuple(non_prototypical or ()),
-            co_occurrence=co_occurrence,
-            superclasses=superclasses,
-            stage_order=stage_order,
-        ),
-        images=_needed(images, "--images", "the folder of the evaluated images"),
-        neighbours=NeighbourSource(train_images, train_embeddings, neighbours, samples),
-        out=_needed(out, "--out", "the table to write"),
-        encoder=EncoderSpec(clip_model, clip_weights, device, batch_size, workers),
+        predictions=predictions,
+        inputs=basis.inputs(evidence),
+        images=needed(images, "--images", "the folder of the evaluated images"),
+        neighbours=source,
+        out=needed(out, "--out", "the table to write"),
+        encoder=encoder,
         work=work,
-        engine=engine,
+        engine=encoding.engine,
         redo=redo,
-        rules=ReadRules(
-            row_order=row_order or None,
-            class_axis=class_axis or None,
-            columns=columns_stated(column or []),
-            allow_partial=True,
-            check_order=check_order,
-        ),
+        rules=reading.rules(allow_partial=True),
     )
     planned = make_plan(request, progress=progress)
-    if not as_json:
-        for line in planned.lines():
-            console().print(line, soft_wrap=True, markup=False)
+    lines = () if as_json else planned.lines()
+    for line in lines:
+        console().print(line, soft_wrap=True, markup=False)
     if plan:
         if as_json:
-            typer.echo(json.dumps(planned.as_json(), indent=2))
-        return
+            say_json(planned.as_json())
+        return 0
     outcome = build(planned, meter=meter)
     if as_json:
-        typer.echo(json.dumps({**planned.as_json(), **outcome.as_json()}, indent=2))
+        say_json({**planned.as_json(), **outcome.as_json()})
     else:
         for line in done_lines(outcome, planned):
             console().print(line, soft_wrap=True, markup=False)
-    if outcome.n_failures:
-        raise typer.Exit(SOME_FAILED)
-
-
-def _needed(path: Path | None, option: str, what: str) -> Path:
-    if path is None:
-        raise InputError(option, "is needed", fix=f"Pass {what}.")
-    return path
+    return SOME_FAILED if outcome.n_failures else 0

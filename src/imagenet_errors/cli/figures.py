@@ -5,40 +5,50 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from cyclopts import Parameter
 
+from imagenet_errors.cli import options
 from imagenet_errors.cli.screen import console
 from imagenet_errors.problems import InputError, counted
+
+_SEVERAL = Parameter(group=options.OUTPUT, show_default=False, negative=())
 
 
 def figures(
     run_dir: Annotated[
-        Path | None, typer.Argument(help="A run directory; its models are in front.", show_default=False)
+        Path | None, Parameter(help="A run directory; its models are in front.", group=options.INPUTS)
     ] = None,
+    /,
+    *,
     published: Annotated[
-        bool, typer.Option("--published", help="The published models; behind those of RUN_DIR if it is given.")
+        bool,
+        Parameter(
+            help="The published models; behind those of RUN_DIR if it is given.", group=options.INPUTS, negative=()
+        ),
     ] = False,
     published_statistics: Annotated[
         Path | None,
-        typer.Option(help="Folder of the published stats CSV files; implies --published.", show_default=False),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Folder to write, otherwise figures in RUN_DIR or here.", show_default=False),
+        Parameter(help="Folder of the published stats CSV files; implies --published.", group=options.INPUTS),
     ] = None,
     by: Annotated[
-        list[str] | None,
-        typer.Option(help="data, family, group or pretraining; may be repeated.", show_default="data"),
-    ] = None,
+        tuple[str, ...],
+        _SEVERAL,
+        Parameter(help="data (default), family, group or pretraining; may be given several times."),
+    ] = (),
     kinds: Annotated[
-        list[str] | None,
-        typer.Option("--format", help="png, svg or pdf; may be repeated.", show_default="all three"),
-    ] = None,
+        tuple[str, ...],
+        _SEVERAL,
+        Parameter(name="--format", help="png, svg or pdf, otherwise all three; may be given several times."),
+    ] = (),
     types: Annotated[
-        list[str] | None,
-        typer.Option("--type", help="Only this error type; may be repeated.", show_default=False),
+        tuple[str, ...], _SEVERAL, Parameter(name="--type", help="Only this error type; may be given several times.")
+    ] = (),
+    names: Annotated[
+        bool, Parameter(help="Write the models' names beside them.", group=options.OUTPUT, negative=())
+    ] = False,
+    out: Annotated[
+        Path | None, Parameter(help="Folder to write, otherwise figures in RUN_DIR or here.", group=options.OUTPUT)
     ] = None,
-    names: Annotated[bool, typer.Option("--names", help="Write the models' names beside them.")] = False,
 ) -> None:
     """Draw a paper's figures: each error type's portion against accuracy, with fits, on fixed scales."""
     from imagenet_errors.report.figures import FORMATS, FigureRequest, write_figures
@@ -58,7 +68,7 @@ def figures(
             behind=None if ours is None else theirs,
             groupings=tuple(dict.fromkeys(by or ("data",))),
             formats=tuple(dict.fromkeys(kinds or FORMATS)),
-            only=tuple(types or ()),
+            only=types,
             named=names,
         )
     )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from cyclopts import Parameter
 
+from imagenet_errors.cli.options import COMPUTING, INPUTS, needed
+from imagenet_errors.cli.screen import remark
 from imagenet_errors.problems import InputError, counted
 
 if TYPE_CHECKING:
@@ -18,89 +21,99 @@ if TYPE_CHECKING:
     from imagenet_errors.predict.settings import Settings
 
 Models = Annotated[
-    list[str] | None,
-    typer.Argument(
-        help="timm models: names, wildcards in quotes, files with a name a line, NAME=CHECKPOINT.", show_default=False
+    tuple[str, ...],
+    Parameter(
+        help="timm models: names, wildcards in quotes, files with a name a line, NAME=CHECKPOINT.",
+        group=INPUTS,
+        show_default=False,
+        negative=(),
     ),
 ]
-Images = Annotated[Path | None, typer.Option(help="The folder of images, subfolders included.", show_default=False)]
-Checkpoint = Annotated[
-    Path | None, typer.Option(help="Weights of the one model named, instead of timm's.", show_default=False)
+Images = Annotated[
+    Path | None, Parameter(help="The folder of images, subfolders included. Needed.", group=INPUTS, show_default=False)
 ]
-Register = Annotated[
-    list[Path] | None,
-    typer.Option(help="A Python file that registers models of your own with timm. May be repeated."),
-]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")]
-Precision = Annotated[str, typer.Option(help="float32, or bfloat16 or float16 (automatic mixed precision).")]
-BatchSize = Annotated[int, typer.Option(help="Images at a time; halved when memory runs out.")]
-Workers = Annotated[int | None, typer.Option(help="Processes that decode images; by default up to 16, none on a CPU.")]
-ChannelsLast = Annotated[bool, typer.Option("--channels-last", help="Use the channels-last memory layout.")]
-Data = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="KEY=VALUE", help="Change the models' preprocessing: input_size, crop_pct, crop_mode, mean, ..."
-    ),
-]
+Checkpoint = Annotated[Path | None, Parameter(help="Weights of the one model named, instead of timm's.", group=INPUTS)]
 OnlyPlan = Annotated[
-    bool, typer.Option("--plan", help="Say what is done, missing, unknown or renamed, and stop there.")
-]
-Prefetch = Annotated[bool, typer.Option("--prefetch", help="Download the weights of what is missing, and stop there.")]
-Offline = Annotated[bool, typer.Option("--offline", help="Download nothing; use the weights that are there.")]
-DeleteWeights = Annotated[
-    bool, typer.Option("--delete-weights", help="Delete a model's downloaded weights once it is predicted.")
+    bool, Parameter(help="Say what is done, missing, unknown or renamed, and stop there.", negative=())
 ]
 
 _SHOWN = 40
 
 
-def settings_given(
-    *,
-    device: str,
-    precision: str,
-    batch_size: int,
-    workers: int | None,
-    channels_last: bool,
-    data: list[str] | None,
-    register: list[Path] | None,
-    offline: bool,
-    delete_weights: bool,
-) -> Settings:
-    """Return the settings that the flags say.
+@Parameter(name="*", group=COMPUTING)
+@dataclass(frozen=True, kw_only=True)
+class Computing:
+    """How models are loaded and run."""
 
-    Raises
-    ------
-    InputError
-        One of them cannot be.
-    """
-    from imagenet_errors.predict.settings import Settings, data_stated
-
-    return Settings(
-        device=device,
-        precision=precision,
-        batch_size=batch_size,
-        workers=workers,
-        channels_last=channels_last,
-        data=data_stated(data or []),
-        register=tuple(path.resolve() for path in register or ()),
-        offline=offline,
-        delete_weights=delete_weights,
+    device: Annotated[str, Parameter(help="auto, cpu, cuda, cuda:1, mps.")] = "auto"
+    precision: Annotated[str, Parameter(help="float32, or bfloat16 or float16 (automatic mixed precision).")] = (
+        "float32"
     )
+    batch_size: Annotated[int, Parameter(help="Images at a time; halved when memory runs out.")] = 256
+    workers: Annotated[
+        int | None, Parameter(help="Processes that decode images; by default up to 16, none on a CPU.")
+    ] = None
+    channels_last: Annotated[bool, Parameter(help="Use the channels-last memory layout.", negative=())] = False
+    data: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="KEY=VALUE: change the models' preprocessing: input_size, crop_pct, crop_mode, mean, ...",
+            show_default=False,
+            negative=(),
+        ),
+    ] = ()
+    register: Annotated[
+        tuple[Path, ...],
+        Parameter(
+            help="A Python file that registers models of your own with timm; it is run as code. May be given "
+            "several times.",
+            show_default=False,
+            negative=(),
+        ),
+    ] = ()
+    offline: Annotated[bool, Parameter(help="Download nothing; use the weights that are there.", negative=())] = False
+    delete_weights: Annotated[
+        bool, Parameter(help="Delete a model's downloaded weights once it is predicted.", negative=())
+    ] = False
+
+    def settings(self) -> Settings:
+        """Return what the library takes.
+
+        Raises
+        ------
+        InputError
+            One of them cannot be.
+        """
+        from imagenet_errors.predict.settings import Settings, data_stated
+
+        return Settings(
+            device=self.device,
+            precision=self.precision,
+            batch_size=self.batch_size,
+            workers=self.workers,
+            channels_last=self.channels_last,
+            data=data_stated(list(self.data)),
+            register=tuple(path.resolve() for path in self.register),
+            offline=self.offline,
+            delete_weights=self.delete_weights,
+        )
+
+
+BY_DEFAULT = Computing()
 
 
 def folder_given(images: Path | None) -> Path:
-    """Return the folder of images.
+    """Return the folder of images, and say that reading it may take a while.
 
     Raises
     ------
     InputError
         None was given.
     """
-    if images is None:
-        raise InputError("--images", "is needed", fix="Pass the folder of images.")
+    folder = needed(images, "--images", "the folder of images")
     if sys.stderr.isatty():
-        typer.echo("Reading and hashing the images ...", err=True)
-    return images
+        remark("Reading and hashing the images ...")
+    return folder
 
 
 def refuse_hopeless(plan: Plan) -> None:
@@ -141,7 +154,7 @@ def plan_view(plan: Plan, *, whole: bool) -> RenderableType:
     return Group(table, f"{more}{sums}")
 
 
-def told(outcome: Outcome, number: int, n_models: int) -> None:
+def outcome_line(outcome: Outcome, number: int, n_models: int) -> None:
     """Print a line for a model that has just ended."""
     ending = f"{outcome.seconds:.1f} s" if outcome.content is not None else f"FAILED: {outcome.reason}"
-    typer.echo(f"[{number}/{n_models}] {outcome.name}: {ending}", err=True)
+    remark(f"[{number}/{n_models}] {outcome.name}: {ending}")

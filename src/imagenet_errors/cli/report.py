@@ -2,47 +2,61 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from imagenet_errors.cli import options
-from imagenet_errors.cli.screen import console
+from imagenet_errors.cli.screen import console, say_json
 
 PublishedStatistics = Annotated[
     Path | None,
-    typer.Option(
-        "--published-statistics",
+    Parameter(
         help="Folder of the published stats CSV files; otherwise those of data fetch, if they are there.",
-        show_default=False,
+        group=options.INPUTS,
     ),
-]
-Models = Annotated[
-    list[str] | None,
-    typer.Option("--model", help="Only this model; may be repeated, the first is in front.", show_default=False),
 ]
 
 
 def report(
-    run_dir: Annotated[Path, typer.Argument(help="The run directory.", show_default=False)],
-    out: Annotated[
-        Path | None,
-        typer.Option(help="The page to write, otherwise report.html in RUN_DIR.", show_default=False),
-    ] = None,
+    run_dir: options.RunDir,
+    /,
+    *,
+    model: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="Only this model; may be given several times, the first is in front.",
+            group=options.INPUTS,
+            show_default=False,
+            negative=(),
+        ),
+    ] = (),
     images: Annotated[
         Path | None,
-        typer.Option(help="Folder of the images, searched at any depth, to show them.", show_default=False),
+        Parameter(help="Folder of the images, searched at any depth, to show them.", group=options.INPUTS),
     ] = None,
-    model: Models = None,
     published_statistics: PublishedStatistics = None,
     thumbnails: Annotated[
-        int, typer.Option(min=0, help="Pictures to put inside the page, most severe errors first.")
+        int,
+        Parameter(
+            help="Pictures to put inside the page, most severe errors first.",
+            group=options.OUTPUT,
+            validator=Number(gte=0),
+        ),
     ] = 400,
     cases: Annotated[
-        int, typer.Option(min=1, help="Distinct errors to put inside the page, most severe first.")
+        int,
+        Parameter(
+            help="Distinct errors to put inside the page, most severe first.",
+            group=options.OUTPUT,
+            validator=Number(gte=1),
+        ),
     ] = 100_000,
+    out: Annotated[
+        Path | None, Parameter(help="The page to write, otherwise report.html in RUN_DIR.", group=options.OUTPUT)
+    ] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Write one HTML page that shows how bad the errors are, which ones, compared with what, and why."""
@@ -52,7 +66,7 @@ def report(
         ReportRequest(
             run=run_dir,
             out=out,
-            models=tuple(dict.fromkeys(model or ())),
+            models=tuple(dict.fromkeys(model)),
             images=images,
             published=published_statistics,
             n_thumbnails=thumbnails,
@@ -61,7 +75,7 @@ def report(
     )
     if as_json:
         facts = {"path": str(written.path), "n_bytes": written.n_bytes, "n_cases": written.n_cases}
-        typer.echo(json.dumps(facts | {"notes": written.notes}, indent=2, ensure_ascii=False))
+        say_json(facts | {"notes": written.notes})
         return
     screen = console()
     for note in written.notes:

@@ -1,7 +1,8 @@
-"""What commands print to: a console, and bars for what takes more than a second; both quiet in pipes."""
+"""What commands print to: a console, JSON, and bars for what takes more than a second; bars are quiet in pipes."""
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,21 @@ def console() -> Console:
     return on_screen if on_screen.is_terminal else Console(highlight=False, width=_PIPE_WIDTH)
 
 
+def say(text: str) -> None:
+    """Print a line of the answer."""
+    print(text)
+
+
+def remark(text: str) -> None:
+    """Print a line that is no part of the answer."""
+    print(text, file=sys.stderr)
+
+
+def say_json(content: Any) -> None:
+    """Print plain objects as JSON."""
+    print(json.dumps(content, indent=2, ensure_ascii=False))
+
+
 def progress(what: str, things: Iterable[Any], n_things: int) -> Iterator[Any]:
     """Show a bar on a terminal, nothing in a pipe."""
     if n_things < 2 or not sys.stderr.isatty():
@@ -29,3 +45,27 @@ def progress(what: str, things: Iterable[Any], n_things: int) -> Iterator[Any]:
 
     bar = track(things, description=what, total=n_things, console=Console(stderr=True), transient=True)
     return iter(bar)
+
+
+def meter(what: str, amounts: Iterable[int], whole: int) -> Iterator[int]:
+    """Yield the amounts; on a terminal show how much is done, how much a second, and the time left."""
+    if not whole or not sys.stderr.isatty():
+        yield from amounts
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]} a second"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=600) as bar:
+        task = bar.add_task(what, total=whole, rate="?")
+        for amount in amounts:
+            bar.advance(task, amount)
+            speed = bar.tasks[0].speed
+            bar.update(task, rate="?" if speed is None else f"{speed:,.1f}")
+            yield amount

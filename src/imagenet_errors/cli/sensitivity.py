@@ -5,30 +5,27 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import typer
+from cyclopts import Parameter
 
 from imagenet_errors.cli import options
 from imagenet_errors.cli.agreement import Human, PanelList
-from imagenet_errors.cli.evaluate import needed
+from imagenet_errors.cli.options import Basis, EvidenceFiles
 from imagenet_errors.cli.screen import console, progress
 
 
 def sensitivity(
-    predictions: options.Predictions = None,
-    human: Human = None,
-    annotations: options.Annotations = "",
-    out: options.Out = None,
-    oov_evidence: options.OovEvidence = None,
-    non_prototypical: options.NonPrototypical = None,
+    predictions: options.Predictions = (),
+    /,
+    *,
+    human: Human = (),
+    basis: Basis = options.AS_PUBLISHED,
+    evidence: EvidenceFiles = options.NO_FILES,
     panel_list: PanelList = True,
-    co_occurrence: options.CoOccurrence = None,
-    superclasses: options.Superclasses = None,
-    stage_order: options.StageOrder = "",
-    figure: Annotated[bool, typer.Option(help="Draw the figure (needs the extra report).")] = True,
+    figure: Annotated[bool, Parameter(help="Draw the figure (needs the extra report).", group=options.OUTPUT)] = True,
+    out: options.Out = None,
 ) -> None:
     """Vary each design choice alone: what becomes of the agreement and of the models' distributions."""
     from imagenet_errors.extras import needs
-    from imagenet_errors.inputs import Sources
     from imagenet_errors.study.sensitivity import Request
     from imagenet_errors.study.sensitivity import sensitivity as vary
     from imagenet_errors.study.sensitivity_files import write_sensitivity
@@ -37,17 +34,10 @@ def sensitivity(
     if figure:
         needs("matplotlib", extra="report")
     request = Request(
-        human=tuple(human or ()),
-        predictions=tuple(predictions or ()),
-        sources=Sources.given(
-            annotations,
-            oov_evidence=oov_evidence,
-            non_prototypical=tuple(non_prototypical or ()),
-            co_occurrence=co_occurrence,
-            superclasses=superclasses,
-            stage_order=stage_order,
-        ),
-        out=needed(out),
+        human=human,
+        predictions=predictions,
+        inputs=basis.inputs(evidence),
+        out=options.out_or_default(out, (), alone="sensitivity"),
         use_panel_list=panel_list,
         command=("imagenet-errors", *sys.argv[1:]),
     )

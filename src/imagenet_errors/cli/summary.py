@@ -2,44 +2,58 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from cyclopts import Parameter
+from cyclopts.validators import Number
 
+from imagenet_errors.cli import options
 from imagenet_errors.cli.screen import console
 from imagenet_errors.problems import InputError
 
 
 def summary(
-    run: Annotated[Path, typer.Argument(help="A run directory.", show_default=False)],
-    sort: Annotated[str, typer.Option(help="Any column, such as model_failure or n_parameters.")] = "mla",
-    ascending: Annotated[bool, typer.Option("--ascending", help="Smallest first.")] = False,
+    run_dir: options.RunDir,
+    /,
+    *,
+    sort: Annotated[str, Parameter(help="Any column, such as model_failure or n_parameters.", group=options.OUTPUT)] = (
+        "mla"
+    ),
+    ascending: Annotated[bool, Parameter(help="Smallest first.", group=options.OUTPUT, negative=())] = False,
     where: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="CONDITION", help="arch_family=cnn, pretraining=CLIP, n_parameters<30e6, ... May be repeated."
+        tuple[str, ...],
+        Parameter(
+            help="arch_family=cnn, pretraining=CLIP, n_parameters<30e6, ... May be given several times.",
+            group=options.OUTPUT,
+            show_default=False,
+            negative=(),
         ),
+    ] = (),
+    columns: Annotated[str, Parameter(help="Columns joined by commas, or all.", group=options.OUTPUT)] = "",
+    top: Annotated[
+        int | None, Parameter(help="The first so many only.", group=options.OUTPUT, validator=Number(gte=1))
     ] = None,
-    columns: Annotated[str, typer.Option(help="Columns joined by commas, or all.", show_default=False)] = "",
-    top: Annotated[int | None, typer.Option(help="The first so many only.", min=1)] = None,
-    format_: Annotated[str, typer.Option("--format", help="table, csv, markdown or latex.")] = "table",
-    out: Annotated[Path | None, typer.Option(help="A file instead of the screen.", show_default=False)] = None,
+    format_: Annotated[
+        str, Parameter(name="--format", help="table, csv, markdown or latex.", group=options.OUTPUT)
+    ] = "table",
+    out: Annotated[Path | None, Parameter(help="A file instead of the screen.", group=options.OUTPUT)] = None,
 ) -> None:
     """Rank a run's models by any column; filter by what is known of them; export."""
     from imagenet_errors.report.leaderboard import WRITERS, Choice, choose, leaderboard_view, read_leaderboard
 
     if format_ not in ("table", *WRITERS):
         raise InputError("--format", f"no format {format_!r}", fix=f"Known: table, {', '.join(WRITERS)}.")
-    table = read_leaderboard(run)
+    table = read_leaderboard(run_dir)
     names = table.column_names if columns == "all" else [name.strip() for name in columns.split(",") if name.strip()]
-    chosen = choose(table, Choice(sort, ascending, tuple(where or ()), tuple(names), top))
+    chosen = choose(table, Choice(sort, ascending, where, tuple(names), top))
     if out is None and format_ == "table":
         console().print(leaderboard_view(chosen))
         return
     text = WRITERS["csv" if format_ == "table" else format_](chosen)
     if out is None:
-        typer.echo(text, nl=False)
+        sys.stdout.write(text)
     else:
         from imagenet_errors.predict.plan import write_whole
 

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated
 
-import typer
+from cyclopts import Parameter
 
 from imagenet_errors.cli import options
-from imagenet_errors.cli.screen import console
+from imagenet_errors.cli.screen import console, say
+from imagenet_errors.evidence.superclasses import SOURCE
 
 
 def superclasses(
     name: Annotated[
-        str, typer.Argument(metavar="[NAME|CLASS]", help="A superclass, or a class by index, wnid or name.")
+        str, Parameter(help="A superclass, or a class by index, wnid or name; all without.", group=options.INPUTS)
     ] = "",
-    superclasses: options.Superclasses = None,
+    /,
+    *,
+    superclasses: Annotated[Path | None, Parameter(help=SOURCE.help, group=options.EVIDENCE)] = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Show the superclasses: all of them, one with its members, or those of a class."""
@@ -34,7 +38,7 @@ def superclasses(
             if found is None
             else {relation.names[row]: everything[relation.names[row]] for row in found.rows}
         )
-        typer.echo(json.dumps(chosen, ensure_ascii=False))
+        say(json.dumps(chosen, ensure_ascii=False))
     elif found is None:
         console().print(all_view(relation, labels))
     elif found.class_index is None:

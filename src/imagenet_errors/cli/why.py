@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Annotated
 
-import typer
+from cyclopts import Parameter
 
 from imagenet_errors.cli import options
-from imagenet_errors.cli.screen import console
+from imagenet_errors.cli.screen import console, say_json
 
 
 def why(
-    run_dir: Annotated[Path, typer.Argument(help="The run directory.", show_default=False)],
-    file_name: Annotated[str, typer.Argument(help="The image.", show_default=False)],
-    model: Annotated[str, typer.Option(help="Only this model's prediction.", show_default=False)] = "",
+    run_dir: options.RunDir,
+    file_name: Annotated[str, Parameter(help="The image, however its name is written.", group=options.INPUTS)],
+    /,
+    *,
+    model: Annotated[str, Parameter(help="Only this model's prediction.", group=options.INPUTS)] = "",
     as_json: options.AsJson = False,
 ) -> None:
     """Walk one image's case through all stages: each one's answer, with its evidence."""
     from imagenet_errors.report.terminal import walk_view
-    from imagenet_errors.why import why as walks_of
+    from imagenet_errors.why import why as paths_of
 
-    walks = walks_of(run_dir, file_name, model=model or None)
+    paths = paths_of(run_dir, file_name, model=model or None)
     if as_json:
-        typer.echo(json.dumps([walk.as_json() for walk in walks], indent=2, ensure_ascii=False))
+        say_json([path.as_json() for path in paths])
         return
-    for walk in walks:
-        console().print(walk_view(walk))
+    for path in paths:
+        console().print(walk_view(path))

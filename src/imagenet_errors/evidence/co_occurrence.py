@@ -1,36 +1,66 @@
 """Pairs of classes that appear together in images often enough for one to suggest the other.
 
-Source: Peychev et al., NeurIPS 2023, section 3 (spurious correlations); Beyer et al. 2020 (ReaL labels).
+Source: Peychev et al., NeurIPS 2023 (spurious correlations); Beyer et al. 2020 (ReaL labels).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from imagenet_errors.labels import LabelSpace
+from imagenet_errors.evidence.source import Loaded, Source, Subject
+from imagenet_errors.images import ImageIndex
+from imagenet_errors.labels import LabelSpace, imagenet_1k
 from imagenet_errors.problems import InputError, counted
-from imagenet_errors.tables import Ragged
+from imagenet_errors.readers.annotations import read_real
+from imagenet_errors.tables import Annotations, Cases, Ragged, row_codes
 
 MIN_IMAGES = 2
-"""A pair counts from this many images on (Peychev et al., section 3)."""
+"""A pair counts from this many images on (Peychev et al., NeurIPS 2023)."""
+_LEAST_OTHERS = 0.1
+"""The share of ReaL images that must lie outside the annotations for pairs to be learnt there alone."""
 _NEEDED, _OPTIONAL = ("a", "b"), {"n_images"}
 
 
 @dataclass(frozen=True, eq=False)
 class CoOccurrence:
-    """``pairs`` bool [C, C] symmetric; ``n_images`` int32 [C, C]: images that show both (0: not known)."""
+    """Which pairs of classes count, and how often they are seen together.
+
+    ``pairs`` bool [C, C] symmetric; ``n_images`` int32 [C, C]: images that show both (0: not known); ``own``: the
+    classes that each annotated image itself added to the counts, where it is among the images counted; else None.
+    """
 
     pairs: NDArray[np.bool_]
     n_images: NDArray[np.int32]
     source: str
+    own: Ragged | None = None
+    n_least: int = MIN_IMAGES
+
+    def at_least(self, n_least: int) -> CoOccurrence:
+        """Return the pairs seen together in at least so many images, kin among them."""
+        return replace(self, pairs=self.n_images >= n_least, n_least=n_least)
 
     def without(self, shares: NDArray[np.bool_]) -> CoOccurrence:
         """Drop the pairs that share a superclass: confusing kin is no spurious correlation."""
-        return CoOccurrence(self.pairs & ~shares, self.n_images, self.source)
+        return replace(self, pairs=self.pairs & ~shares)
+
+    def support(self, cases: Cases) -> tuple[NDArray[np.bool_], NDArray[np.int32]]:
+        """Return for each accepted label of each case whether it makes a pair with the prediction, and from how
+        many *other* images: bool and int32 [total accepted labels].
+        """
+        pair = (cases.prediction_of_accepted, cases.accepted.values)
+        counts, n_images = self.pairs[pair], self.n_images[pair]
+        if self.own is None:
+            return counts, n_images
+        own = self.own.take(cases.rows)
+        held = row_codes(own.owners, own.values)
+        owners = cases.accepted.owners
+        is_own = np.isin(row_codes(owners, pair[0]), held) & np.isin(row_codes(owners, pair[1]), held)
+        n_images = n_images - is_own.astype(np.int32)
+        return counts & (n_images >= self.n_least), n_images
 
 
 def count_together(accepted: Ragged, n_classes: int) -> NDArray[np.int32]:
@@ -47,10 +77,55 @@ def count_together(accepted: Ragged, n_classes: int) -> NDArray[np.int32]:
     return together + together.T
 
 
-def co_occurrence(accepted: Ragged, n_classes: int, *, source: str) -> CoOccurrence:
+def co_occurrence(accepted: Ragged, n_classes: int, *, source: str, own: Ragged | None = None) -> CoOccurrence:
     """Find the pairs seen together in at least ``MIN_IMAGES`` of the images (rows of ``accepted``)."""
     n_images = count_together(accepted, n_classes)
-    return CoOccurrence(n_images >= MIN_IMAGES, n_images, source)
+    return CoOccurrence(n_images >= MIN_IMAGES, n_images, source, own)
+
+
+def with_labels(annotations: Annotations) -> Ragged:
+    """Return each image's accepted labels plus the original one, each once; none where nothing is accepted."""
+    accepted = annotations.accepted
+    described = np.repeat(accepted.lengths > 0, accepted.lengths + 1)
+    values = np.insert(accepted.values, accepted.offsets[1:], annotations.label)
+    owners = np.repeat(np.arange(len(accepted)), accepted.lengths + 1)
+    return Ragged.of_pairs(owners[described], values[described], len(accepted))
+
+
+def learnt(annotations: Annotations, labels: LabelSpace) -> CoOccurrence:
+    """Learn the pairs from ReaL labels of images outside the annotations, problematic ones counting as named.
+
+    Where the annotations name nearly all ReaL images, all of those are counted, and where ReaL does not describe
+    these classes, the annotations themselves are; an image never supports its own error then.
+
+    Source: Peychev et al., NeurIPS 2023 (co-occurrence is learnt outside the evaluated images); Beyer et al. 2020.
+    Differs: the published program knows the case of the expert labels alone.
+    """
+    if labels.wnids != imagenet_1k().wnids:
+        sets = with_labels(annotations)
+        return co_occurrence(sets, len(labels), source=_told(sets, "the annotations themselves"), own=sets)
+    real = read_real(labels)
+    sets = with_labels(real)
+    rows = ImageIndex(real.file_names).rows(annotations.file_names, where=annotations.name)
+    is_other = np.ones(len(real), dtype=np.bool_)
+    is_other[rows[rows >= 0]] = False
+    others = sets.take(np.flatnonzero(is_other))
+    if (others.lengths > 0).sum() >= _LEAST_OTHERS * (sets.lengths > 0).sum():
+        return co_occurrence(others, len(labels), source=_told(others, "ReaL images outside the annotations"))
+    own = Ragged.of([()]).take(np.zeros(0, dtype=np.int64)) if not len(rows) else _own(sets, rows)
+    source = _told(sets, "ReaL images, an image never supporting its own error")
+    return co_occurrence(sets, len(labels), source=source, own=own)
+
+
+def _own(sets: Ragged, rows: NDArray[np.int64]) -> Ragged:
+    """Return the sets of the given rows; an empty one for row -1."""
+    inside = np.flatnonzero(rows >= 0)
+    taken = sets.take(rows[inside])
+    return Ragged.of_pairs(inside[taken.owners], taken.values, len(rows))
+
+
+def _told(sets: Ragged, what: str) -> str:
+    return f"{int((sets.lengths > 0).sum()):,} {what}"
 
 
 def read_co_occurrence(path: Path, labels: LabelSpace) -> CoOccurrence:
@@ -90,3 +165,21 @@ def read_co_occurrence(path: Path, labels: LabelSpace) -> CoOccurrence:
     if "n_images" in columns:
         n_images[first, second] = n_images[second, first] = columns["n_images"].to_numpy()
     return CoOccurrence(pairs, n_images, str(path))
+
+
+def _load(paths: tuple[Path, ...], subject: Subject) -> Loaded:
+    made = read_co_occurrence(paths[0], subject.labels) if paths else learnt(subject.annotations, subject.labels)
+    pairs = made.without(subject.parts["superclasses"].shares)
+    n_pairs = int(np.triu(pairs.pairs, 1).sum())
+    if not n_pairs:
+        reason = f"no pair of classes without a common superclass is seen together in {MIN_IMAGES} of {pairs.source}"
+        return Loaded(None, reason=f"{reason}: pass --co-occurrence FILE")
+    return Loaded(pairs, (f"{counted(n_pairs, 'pair')} of classes from {pairs.source}",))
+
+
+SOURCE = Source(
+    "co_occurrence",
+    _load,
+    option="co_occurrence",
+    help="CSV of class pairs a,b instead of those computed from ReaL labels.",
+)

@@ -14,17 +14,18 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from imagenet_errors.evidence.source import Loaded, Source, Subject
 from imagenet_errors.images import ImageIndex
-from imagenet_errors.problems import InputError
+from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.judgements import read_judgements
 
 
 @dataclass(frozen=True, eq=False)
 class NonPrototypicalImages:
-    """``is_listed`` bool [n]: which of the annotated images are listed; how many listed ones are unknown."""
+    """``is_listed`` bool [n]: which annotated images are listed; ``unknown``: listed names of no such image."""
 
     is_listed: NDArray[np.bool_]
-    n_unknown: int = 0
+    unknown: tuple[str, ...] = ()
 
 
 def read_non_prototypical(paths: Sequence[Path], images: ImageIndex) -> NonPrototypicalImages:
@@ -37,7 +38,7 @@ def read_non_prototypical(paths: Sequence[Path], images: ImageIndex) -> NonProto
         A file is empty, is neither form, or names no annotated image at all.
     """
     is_listed = np.zeros(len(images.file_names), dtype=np.bool_)
-    n_unknown = 0
+    unknown: list[str] = []
     for path in paths:
         names = _names(path)
         rows = images.rows(names, where=path)
@@ -49,8 +50,8 @@ def read_non_prototypical(paths: Sequence[Path], images: ImageIndex) -> NonProto
                 fix="Check the names.",
             )
         is_listed[rows[rows >= 0]] = True
-        n_unknown += int((rows < 0).sum())
-    return NonPrototypicalImages(is_listed, n_unknown)
+        unknown += names.filter(pa.array(rows < 0)).to_pylist()
+    return NonPrototypicalImages(is_listed, tuple(unknown))
 
 
 def _names(path: Path) -> pa.StringArray:
@@ -75,3 +76,22 @@ def _listed(text: str, path: Path) -> list[str]:
         return msgspec.json.decode(text, type=list[str])
     except msgspec.MsgspecError as error:
         raise InputError(path, f"no list of image names: {error}", fix="Give an image name a line.") from None
+
+
+def _load(paths: tuple[Path, ...], subject: Subject) -> Loaded:
+    if not paths:
+        return Loaded(None, reason="no list of non-prototypical images was given: pass --non-prototypical FILE")
+    images = read_non_prototypical(paths, subject.images)
+    listed = f"{counted(int(images.is_listed.sum()), 'annotated image')} listed as non-prototypical"
+    if images.unknown:
+        listed += f"; {counted(len(images.unknown), 'listed name')} of no annotated image (first: {images.unknown[0]})"
+    return Loaded(images, (listed,))
+
+
+SOURCE = Source(
+    "non_prototypical",
+    _load,
+    option="non_prototypical",
+    help="Human judgements, or an image name a line. May be given several times.",
+    many=True,
+)

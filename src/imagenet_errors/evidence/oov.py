@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from imagenet_errors.evidence.source import Loaded, Source, Subject
 from imagenet_errors.images import ImageIndex
 from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.problems import InputError, counted
@@ -187,3 +188,16 @@ def _column(table: pa.Table, wanted: pa.Field, path: Path) -> pa.ChunkedArray:
         what = f"{counted(column.null_count, 'empty cell')} in {wanted.name}"
         raise InputError(path, what, fix="Fill or drop those rows.")
     return column
+
+
+def _load(paths: tuple[Path, ...], subject: Subject) -> Loaded:
+    if not paths:
+        return Loaded(None, reason="no out-of-vocabulary evidence was given: pass --oov-evidence FILE")
+    oov = read_oov_evidence(paths[0], subject.images)
+    notes = (
+        (f"{counted(oov.n_unknown, 'row')} of {paths[0].name} left out: no annotated image",) if oov.n_unknown else ()
+    )
+    return Loaded(oov, notes)
+
+
+SOURCE = Source("oov", _load, option="oov_evidence", help="Out-of-vocabulary evidence, Parquet or CSV.")

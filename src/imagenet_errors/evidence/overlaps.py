@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from imagenet_errors.evidence.source import Loaded, Source, Subject
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.shipped import shipped
 
@@ -42,3 +43,10 @@ def load_overlaps(labels: LabelSpace, path: Path | None = None) -> Overlaps:
         also = labels.find(f"{row['also_accepted']} {row['also_name']}", where=path)
         reason_of[label, also] = number
     return Overlaps(reason_of, pa.array([row["reason"] for row in rows], type=pa.string()))
+
+
+def _load(_paths: tuple[Path, ...], subject: Subject) -> Loaded:
+    return Loaded(load_overlaps(subject.labels))
+
+
+SOURCE = Source("overlaps", _load)

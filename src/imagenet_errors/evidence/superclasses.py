@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from imagenet_errors.evidence.source import Loaded, Source, Subject
 from imagenet_errors.evidence.superclass_files import Group, read_groups
 from imagenet_errors.labels import LabelSpace, imagenet_1k
 from imagenet_errors.shipped import shipped
@@ -116,7 +117,7 @@ def load_superclasses(path: Path | None = None, *, labels: LabelSpace | None = N
         There is nothing to read at ``path``, or a file or an entry in it is at fault; the text names the
         file, the entry and the way out.
     """
-    if path is None and labels is None:
+    if path is None and (labels is None or labels is imagenet_1k()):
         return _shipped_superclasses()
     labels = labels or imagenet_1k()
     return _relation(read_groups(path or shipped("superclasses"), labels, load_wordnet()), len(labels))
@@ -136,3 +137,18 @@ def _relation(groups: list[Group], n_classes: int) -> Superclasses:
         members=tuple(np.array(group.classes, dtype=np.int16) for group in groups),
         n_classes=n_classes,
     )
+
+
+def _load(paths: tuple[Path, ...], subject: Subject) -> Loaded:
+    if not paths:
+        return Loaded(load_superclasses(labels=subject.labels))
+    return Loaded(load_superclasses(paths[0], labels=subject.labels))
+
+
+SOURCE = Source(
+    "superclasses",
+    _load,
+    option="superclasses",
+    help="Folder or file of superclasses instead of the shipped ones.",
+    takes_folder=True,
+)

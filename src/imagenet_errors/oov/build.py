@@ -93,7 +93,7 @@ class _Run:
     def run(self) -> Outcome:
         plan = self.plan
         failures: dict[str, dict[str, str]] = {
-            "predictions file": {str(path): reason for path, reason in plan.mistakes.unread.items()},
+            "predictions file": {str(failure.path): failure.reason for failure in plan.mistakes.failures},
             "image": dict.fromkeys(plan.absent_images, f"not in {plan.request.images}"),
         }
         table = plan.held

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from imagenet_errors.chain import build_chain
 from imagenet_errors.evidence.oov import OOV_SCHEMA
-from imagenet_errors.evidence.superclasses import Superclasses, load_superclasses
+from imagenet_errors.evidence.superclasses import Superclasses
 from imagenet_errors.image_folder import files_of_rows
 from imagenet_errors.images import ImageIndex
-from imagenet_errors.inputs import load_annotations, load_evidence
-from imagenet_errors.labels import imagenet_1k
+from imagenet_errors.inputs import load_basis
+from imagenet_errors.mistakes import Mistakes, Progress, gather, silent
 from imagenet_errors.oov.encoder import PROMPT
 from imagenet_errors.oov.keyed_store import KeyedStore
 from imagenet_errors.oov.neighbour_source import KnownNeighbours
@@ -30,8 +29,6 @@ from imagenet_errors.oov.shards import SUFFIX
 from imagenet_errors.oov.table import held_rows, lacking
 from imagenet_errors.oov.train_shards import EmbedTask, is_done
 from imagenet_errors.oov.train_source import Import, source_of
-from imagenet_errors.reaching import Mistakes, Progress, distinct_mistakes, reaching
-from imagenet_errors.readers.predictions import prediction_files
 from imagenet_errors.tables import Annotations, Cases
 from imagenet_errors.wordnet import load_wordnet
 
@@ -133,7 +130,7 @@ class Plan:
     def lines(self) -> Iterator[str]:
         """Say what there is to do, a line each."""
         n_explained = len(self.mistakes.cases) - self.n_reaching
-        yield f"{self.mistakes.n_models:,} models made {len(self.mistakes.cases):,} distinct mistakes"
+        yield f"{len(self.mistakes.models):,} models made {len(self.mistakes.cases):,} distinct mistakes"
         yield f"{n_explained:,} are explained by earlier stages; {self.n_reaching:,} reach {STAGE}"
         n_here = self.n_reaching - len(self.todo) - self.n_absent
         yield f"{n_here:,} of them have evidence in {self.request.out}; {len(self.todo):,} are to be done"
@@ -151,7 +148,7 @@ class Plan:
         """Return the figures as plain objects."""
         missing = self.image_store.missing(list(self.images)) if len(self.todo) else []
         return {
-            "n_models": self.mistakes.n_models,
+            "n_models": len(self.mistakes.models),
             "n_mistakes": len(self.mistakes.cases),
             "n_reaching": self.n_reaching,
             "n_held": self.n_reaching - len(self.todo) - self.n_absent,
@@ -179,11 +176,7 @@ def _amount(what: str, n_todo: int, n_all: int) -> str:
     return f"{what}: {n_todo:,} of {n_all:,}"
 
 
-def _silent(_what: str, things: Iterable[Any], _count: int) -> Iterator[Any]:
-    return iter(things)
-
-
-def make_plan(request: Request, *, progress: Progress = _silent) -> Plan:
+def make_plan(request: Request, *, progress: Progress = silent) -> Plan:
     """Find the cases that reach the stage, what is known of them already, and what is missing.
 
     Raises
@@ -192,15 +185,11 @@ def make_plan(request: Request, *, progress: Progress = _silent) -> Plan:
         Something given cannot be used; the text says what.
     """
     check_request(request)
-    labels = imagenet_1k()
-    annotations = load_annotations(request.sources.annotations, labels)
-    evidence = load_evidence(request.sources, annotations, labels)
-    superclasses = load_superclasses(request.sources.superclasses)
+    basis = load_basis(request.inputs)
+    annotations, superclasses = basis.annotations, basis.evidence["superclasses"]
     images = ImageIndex(annotations.file_names)
-    files = prediction_files(request.predictions)
-    mistakes = distinct_mistakes(files, annotations, labels, rules=request.rules, progress=progress)
-    chain = build_chain(evidence, request.sources.stage_order)
-    cases = mistakes.cases.take(reaching(mistakes.cases, chain, STAGE))
+    with gather(request.predictions, basis, rules=request.rules, progress=progress) as mistakes:
+        cases = mistakes.cases.take(basis.chain.ask(mistakes.cases).reaching(STAGE))
     source = source_of(request, images)
     recipe = _recipe(request, superclasses, source.fingerprint)
     held = OOV_SCHEMA.empty_table() if request.redo else held_rows(request.out, recipe)
@@ -222,7 +211,7 @@ def make_plan(request: Request, *, progress: Progress = _silent) -> Plan:
         images={key: files_there[row] for key, row in zip(keys, to_embed.tolist(), strict=True)},
         absent_images=tuple(sorted(set(names.take(pa.array(absent)).to_pylist()))),
         n_absent=len(absent),
-        proposer=Proposer(labels, load_wordnet(), superclasses.shares),
+        proposer=Proposer(basis.labels, load_wordnet(), superclasses.shares),
         recipe=recipe,
         train_tasks=source.tasks,
         train_import=source.to_import,

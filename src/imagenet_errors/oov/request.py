@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from imagenet_errors.inputs import Sources
+from imagenet_errors.inputs import Inputs
 from imagenet_errors.oov.encoder import EncoderSpec
 from imagenet_errors.oov.engines import ENGINES
 from imagenet_errors.oov.neighbour_source import NeighbourSource
@@ -19,7 +19,7 @@ class Request:
     """What to find evidence for, by what, and where to put it."""
 
     predictions: tuple[Path, ...]
-    sources: Sources
+    inputs: Inputs
     images: Path
     neighbours: NeighbourSource
     out: Path
@@ -38,7 +38,7 @@ def check_request(request: Request) -> None:
     InputError
         A path does not exist, there is no such engine, or ``out`` is a folder.
     """
-    request.sources.check_files()
+    request.inputs.check()
     request.neighbours.check()
     if request.engine not in ENGINES:
         raise InputError("--engine", f"no engine {request.engine!r}", fix=f"There are: {', '.join(ENGINES)}.")

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.problems import InputError
-from imagenet_errors.runs.directory import read_run
+from imagenet_errors.runs.manifest import read_manifest
 
 DEFAULT_COLUMNS = ("model", "top1_accuracy", "mla", "mla_minor", "mla_explained", "model_failure")
 FACT_COLUMNS = ("arch_group", "training_data", "pretraining", "n_parameters")
@@ -53,7 +53,7 @@ def read_leaderboard(run: Path) -> pa.Table:
     """
     import pyarrow.parquet as pq
 
-    read_run(run)
+    read_manifest(run)
     summary = pq.read_table(run / "summary.parquet")
     counts = pq.read_table(run / "distribution.parquet", columns=["model", "group", "error_type", "count"])
     whole = counts.filter(pc.equal(counts["group"], "all"))

@@ -21,7 +21,7 @@ from imagenet_errors.report.bars import STYLE as _STYLE
 from imagenet_errors.report.bars import bar_legend, severity_bar
 from imagenet_errors.runs.directory import ModelResult
 from imagenet_errors.tables import Intake
-from imagenet_errors.why import Walk
+from imagenet_errors.why import DecisionPath
 
 _MOST_MODELS = 25
 _SHORT = {
@@ -33,6 +33,7 @@ _SHORT = {
     "spurious_correlation": "spurious",
     "model_failure": "failure",
 }
+_ANSWER = {"yes": "green", "no": "dim", "unknown": "yellow", "not run": "yellow"}
 _BAR_WIDTH, _SMALL_BAR_WIDTH = 64, 16
 _WIDE = 120
 """Columns of a screen that has room for a column of each error type."""
@@ -58,10 +59,12 @@ def evaluation_view(evaluation: Evaluation, out: Path) -> RenderableType:
 
 
 def _read_view(evaluation: Evaluation) -> Text:
-    n_excluded = evaluation.n_annotated - evaluation.n_evaluated
+    annotations = evaluation.basis.annotations
+    excluded = ", ".join(f"{holds.sum():,} {reason}" for reason, holds in annotations.exclusions.items() if holds.any())
     lines = [
-        f"Annotations: {counted(evaluation.n_annotated, 'image')}, {evaluation.n_evaluated:,} evaluated, "
-        f"{n_excluded:,} excluded (problematic, or no accepted label)"
+        f"Annotations: {counted(len(annotations), 'image')}, {annotations.evaluated.sum():,} evaluated, "
+        f"{(~annotations.evaluated).sum():,} excluded{f' ({excluded})' if excluded else ''}",
+        *(f"Evidence: {note}" for note in evaluation.basis.notes),
     ]
     many = len(evaluation.intakes) > 1
     for model, intake in evaluation.intakes.items():
@@ -150,7 +153,7 @@ class _Comparison:
         ]
 
 
-def walk_view(walk: Walk) -> RenderableType:
+def walk_view(walk: DecisionPath) -> RenderableType:
     """Return one case's way through the stages."""
     head = Text()
     head.append(f"{walk.file_name}\n", style="bold")
@@ -162,13 +165,10 @@ def walk_view(walk: Walk) -> RenderableType:
     for column in ("stage", "explains", "evidence"):
         table.add_column(column)
     for answer in walk.answers:
-        mark = {
-            True: Text("yes", style="green"),
-            False: Text("no", style="dim"),
-            None: Text("not run", style="yellow"),
-        }
         decided = answer.stage == walk.error_type
         says = Text("\n".join((answer.says, *answer.details)))
-        table.add_row(Text(answer.stage, style="bold" if decided else ""), mark[answer.explains], says)
+        table.add_row(
+            Text(answer.stage, style="bold" if decided else ""), Text(answer.answer, style=_ANSWER[answer.answer]), says
+        )
     verdict = Text(f"verdict: {walk.error_type}", style=f"bold {_STYLE[COUNTS_AS[walk.error_type]]}")
     return Group(head, table, verdict, Text())

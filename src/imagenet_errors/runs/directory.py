@@ -6,8 +6,7 @@ directory that has one is whole.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +21,10 @@ from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.files import check_folder, staged_beside
 from imagenet_errors.labels import GROUPS
 from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR, Measures
+from imagenet_errors.mistakes import Tally
 from imagenet_errors.problems import InputError
+from imagenet_errors.runs import manifest as manifests
+from imagenet_errors.runs.manifest import Manifest
 
 ERROR_TYPE = pa.dictionary(pa.int8(), pa.string())
 
@@ -43,6 +45,8 @@ DISTRIBUTION = pa.schema(
         ("group", pa.string()),
         ("error_type", pa.string()),
         ("count", pa.int64()),
+        ("count_min", pa.int64()),
+        ("count_max", pa.int64()),
         ("portion_of_top1_errors", pa.float64()),
         ("portion_of_multi_label_errors", pa.float64()),
     ]
@@ -57,6 +61,8 @@ SUMMARY = pa.schema(
         ("mla", pa.float64()),
         ("mla_minor", pa.float64()),
         ("mla_explained", pa.float64()),
+        ("accepted_accuracy", pa.float64()),
+        ("top1_accuracy_all", pa.float64()),
         ("n_without_oov_evidence", pa.int64()),
     ]
 )
@@ -79,25 +85,32 @@ class ModelResult:
     """One model's figures, ready to be a row of the tables."""
 
     model: str
-    n_images: int
+    tally: Tally
     n_without_oov_evidence: int
     measures: Measures
 
 
-def distribution_table(results: Sequence[ModelResult]) -> pa.Table:
-    """Return counts and portions, a row for each model, group and type; portions null where undefined."""
-    counts = np.concatenate([result.measures.counts.ravel() for result in results])
+def distribution_table(results: Sequence[ModelResult], not_run: Container[str] = ()) -> pa.Table:
+    """Return counts and portions, a row for each model, group and type.
+
+    Portions are null where undefined; everything is null of a stage that did not run.
+    """
     per_model, per_group = len(GROUPS) * len(ERROR_TYPES), len(ERROR_TYPES)
+    is_null = np.tile([name in not_run for name in ERROR_TYPES], len(GROUPS) * len(results))
+    measures = [result.measures for result in results]
+    counts = [
+        np.concatenate([getattr(each, bound).ravel() for each in measures]) for bound in ("counts", "least", "most")
+    ]
     portions = [
-        np.concatenate([result.measures.portions(among).ravel() for result in results])
+        np.concatenate([each.portions(among).ravel() for each in measures])
         for among in (IS_TOP1_ERROR, IS_MULTI_LABEL_ERROR)
     ]
     columns = [
         pa.array(np.repeat([result.model for result in results], per_model).tolist(), type=pa.string()),
         pa.array(np.repeat(GROUPS, per_group).tolist() * len(results), type=pa.string()),
         pa.array(list(ERROR_TYPES) * (len(GROUPS) * len(results)), type=pa.string()),
-        pa.array(counts, type=pa.int64()),
-        *(pa.array(portion, from_pandas=True) for portion in portions),
+        *(pa.array(bound, type=pa.int64(), mask=is_null) for bound in counts),
+        *(pa.array(portion, mask=is_null | np.isnan(portion)) for portion in portions),
     ]
     return pa.table(columns, schema=DISTRIBUTION)
 
@@ -107,14 +120,19 @@ def summary_table(results: Sequence[ModelResult]) -> pa.Table:
     rows = [
         {
             "model": result.model,
-            "n_images": result.n_images,
-            "n_excluded": result.n_images - int(result.measures.n_evaluated[0]),
+            "n_images": result.tally.n_images,
+            "n_excluded": result.tally.n_images - int(result.measures.n_evaluated[0]),
+            "accepted_accuracy": _share(result.tally.n_accepted, result.tally.n_with_accepted),
             "n_without_oov_evidence": result.n_without_oov_evidence,
             **_accuracies(result.measures, 0),
         }
         for result in results
     ]
     return pa.Table.from_pylist(rows, schema=SUMMARY)
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
 
 
 def accuracy_table(results: Sequence[ModelResult]) -> pa.Table:
@@ -156,10 +174,9 @@ class RunWriter:
         repeats = ["accepted.list.element" if name == "accepted" else name for name in repeats]
         pq.write_table(table, self._staged / name, compression="zstd", use_dictionary=repeats)
 
-    def json(self, name: str, content: dict[str, Any]) -> None:
-        """Write an object for people and programs to read."""
-        text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-        (self._staged / name).write_text(text, encoding="utf-8")
+    def manifest(self, manifest: Manifest) -> None:
+        """Write ``run.json``."""
+        (self._staged / manifests.NAME).write_bytes(manifests.manifest_bytes(manifest))
 
 
 @contextmanager
@@ -205,20 +222,3 @@ def _put_in_place(staged: Path, out: Path) -> None:
     files = sorted(path.relative_to(staged) for path in staged.rglob("*") if path.is_file())
     for name in sorted(files, key=lambda name: name.name == "run.json"):
         (staged / name).replace(out / name)
-
-
-def read_run(run: Path) -> dict[str, Any]:
-    """Return the content of ``run.json``.
-
-    Raises
-    ------
-    InputError
-        The folder is no (whole) run directory.
-    """
-    path = run / "run.json"
-    if not path.is_file():
-        raise InputError(
-            run, "no run.json in it: not a run directory, or the run did not finish", fix="Evaluate again."
-        )
-    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return content

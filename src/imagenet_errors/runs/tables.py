@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.labels import GROUPS
 from imagenet_errors.problems import InputError
-from imagenet_errors.runs.directory import VERDICTS, read_run
+from imagenet_errors.runs.directory import VERDICTS
+from imagenet_errors.runs.manifest import Manifest, read_manifest
 from imagenet_errors.tables import Ragged, case_codes
 
 NOT_EVALUATED = -1
@@ -30,10 +31,15 @@ ACCURACIES = ("top1_accuracy", "mla", "mla_minor", "mla_explained")
 class Figures:
     """The models' figures: ``counts`` int64 [M, G, T]; accuracies float64 [M, G] in 0..1, NaN if unknown.
 
-    ``facts``: one dict a model, whatever else ``summary.parquet`` knows of it.
+    ``least`` and ``most`` int64 [M, G, T] bound the counts where evidence was partial; ``ran`` bool [T] tells which
+    types were counted at all (the counts of others are 0 here). ``facts``: one dict a model, whatever else
+    ``summary.parquet`` knows of it.
     """
 
     counts: NDArray[np.int64]
+    least: NDArray[np.int64]
+    most: NDArray[np.int64]
+    ran: NDArray[np.bool_]
     accuracies: dict[str, NDArray[np.float64]]
     facts: tuple[dict[str, Any], ...]
 
@@ -72,7 +78,7 @@ class RunTables:
     """
 
     folder: Path
-    manifest: dict[str, Any]
+    manifest: Manifest
     models: tuple[str, ...]
     file_names: pa.StringArray
     label: NDArray[np.int16]
@@ -116,8 +122,8 @@ def load_run_tables(run: Path, *, models: Sequence[str] = ()) -> RunTables:
     InputError
         The folder is no whole run, or lacks a model or a column.
     """
-    manifest = read_run(run)
-    known = list(manifest["models"])
+    manifest = read_manifest(run)
+    known = list(manifest.models)
     unknown = [name for name in models if name not in known]
     if unknown:
         raise InputError(run, f"no model {unknown[0]!r} in this run", fix=f"It has: {', '.join(known[:20])}.")
@@ -156,23 +162,30 @@ def _verdicts(run: Path, model: str) -> pa.Table:
 
 def _figures(run: Path, models: tuple[str, ...]) -> Figures:
     place_of = {model: place for place, model in enumerate(models)}
-    counts = np.zeros((len(models), len(GROUPS), len(ERROR_TYPES)), dtype=np.int64)
+    counts, least, most = np.zeros((3, len(models), len(GROUPS), len(ERROR_TYPES)), dtype=np.int64)
+    ran = np.zeros(len(ERROR_TYPES), dtype=np.bool_)
     for row in _read(run / "distribution.parquet").to_pylist():
-        if row["model"] in place_of:
-            group, kind = GROUPS.index(row["group"]), ERROR_TYPES.index(row["error_type"])
-            counts[place_of[row["model"]], group, kind] = row["count"]
+        if row["model"] in place_of and row["count"] is not None:
+            kind = ERROR_TYPES.index(row["error_type"])
+            place = (place_of[row["model"]], GROUPS.index(row["group"]), kind)
+            counts[place] = row["count"]
+            least[place], most[place] = row.get("count_min", row["count"]), row.get("count_max", row["count"])
+            ran[kind] = True
     accuracies = {name: np.full(counts.shape[:2], np.nan) for name in ACCURACIES}
     for row in _read(run / "accuracy.parquet").to_pylist():
         for name in ACCURACIES if row["model"] in place_of else ():
             if row[name] is not None:
                 accuracies[name][place_of[row["model"]], GROUPS.index(row["group"])] = row[name]
     facts = {row["model"]: row for row in _read(run / "summary.parquet").to_pylist()}
-    return Figures(counts, accuracies, tuple(facts.get(model, {}) for model in models))
+    return Figures(counts, least, most, ran, accuracies, tuple(facts.get(model, {}) for model in models))
 
 
 def _reordered(figures: Figures, order: NDArray[np.integer]) -> Figures:
     return Figures(
         figures.counts[order],
+        figures.least[order],
+        figures.most[order],
+        figures.ran,
         {name: values[order] for name, values in figures.accuracies.items()},
         tuple(figures.facts[place] for place in order),
     )
@@ -180,7 +193,7 @@ def _reordered(figures: Figures, order: NDArray[np.integer]) -> Figures:
 
 def _side_by_side(
     run: Path,
-    manifest: dict[str, Any],
+    manifest: Manifest,
     models: tuple[str, ...],
     *,
     tables: list[pa.Table],

@@ -28,11 +28,12 @@ class SpuriousCorrelation:
 
     def __call__(self, cases: Cases) -> Finding:
         """Explain the cases whose prediction co-occurs with an accepted label; evidence: that label."""
-        pair = (cases.prediction_of_accepted, cases.accepted.values)
-        seen = np.where(self.co_occurrence.pairs[pair], 1 + self.co_occurrence.n_images[pair], 0)
+        counts, n_images = self.co_occurrence.support(cases)
+        seen = np.where(counts, 1 + n_images, 0)
         companion = cases.accepted.best_of(seen)
-        n_images = self.co_occurrence.n_images[cases.prediction, companion]
-        return Finding(companion >= 0, {"companion": companion, "n_images": n_images})
+        best = np.zeros(len(cases), dtype=np.int32)
+        np.maximum.at(best, cases.accepted.owners, np.where(counts, n_images, 0))
+        return Finding(companion >= 0, {"companion": companion, "n_images": best})
 
     def says(self, cases: Cases, finding: Finding, names: pa.StringArray) -> pa.StringArray:
         """Say for each case in how many other images the two appear together, or that they do not."""

@@ -7,16 +7,16 @@ Source: Peychev et al., NeurIPS 2023, comparison with the experts: the claim to 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from imagenet_errors.chain import ERROR_TYPES, PUBLISHED_ORDER, Chain, build_chain, judge
+from imagenet_errors.chain import ERROR_TYPES, PUBLISHED_ORDER, Chain, build_chain
 from imagenet_errors.files import check_folder
 from imagenet_errors.images import ImageIndex
-from imagenet_errors.inputs import Sources, load_annotations, load_evidence
+from imagenet_errors.inputs import Inputs, load_basis
 from imagenet_errors.labels import LabelSpace, imagenet_1k
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.annotations import read_real
@@ -49,7 +49,7 @@ class Request:
     """
 
     human: tuple[Path, ...]
-    sources: Sources
+    inputs: Inputs
     out: Path
     use_panel_list: bool = True
     published_cases: Path | None = None
@@ -57,10 +57,10 @@ class Request:
     command: tuple[str, ...] = ()
 
     @property
-    def full_sources(self) -> Sources:
-        """The sources with the panel's own list, unless that is turned off."""
+    def full_inputs(self) -> Inputs:
+        """The inputs with the panel's own list, unless that is turned off."""
         own = self.human if self.use_panel_list else ()
-        return replace(self.sources, non_prototypical=(*self.sources.non_prototypical, *own))
+        return self.inputs.with_evidence(non_prototypical=(*self.inputs.evidence.get("non_prototypical", ()), *own))
 
     def check_files(self) -> None:
         """Refuse a path that is not there, before anything is read.
@@ -71,7 +71,7 @@ class Request:
             A named file does not exist, or ``out`` is a file.
         """
         check_folder(self.out)
-        self.sources.check_files()
+        self.inputs.check()
         for path in (*self.human, *((self.published_cases,) if self.published_cases else ())):
             if not path.is_file():
                 raise InputError(path, "no such file", fix="Check the path.")
@@ -119,11 +119,9 @@ def agree(request: Request) -> AgreementRun:
     """
     labels = imagenet_1k()
     request.check_files()
-    annotations = load_annotations(request.sources.annotations, labels)
+    basis = load_basis(request.full_inputs)
+    annotations, evidence, chain = basis.annotations, basis.evidence, basis.chain
     judged, excluded = evaluated(read_judged(request.human, annotations), annotations)
-    sources = request.full_sources
-    evidence = load_evidence(sources, annotations, labels)
-    chain = build_chain(evidence, sources.stage_order)
     names = class_names(labels)
     verdicts, outcomes = classify(judged, chain, names=names)
     _, in_published_order = classify(judged, build_chain(evidence, PUBLISHED_ORDER), names=names)
@@ -152,7 +150,7 @@ def class_names(labels: LabelSpace) -> pa.StringArray:
 
 def classify(judged: Judged, chain: Chain, *, names: pa.StringArray) -> tuple[Verdicts, Outcomes]:
     """Ask the stages about the judged cases."""
-    verdicts = judge(judged.cases, chain, names)
+    verdicts = chain.ask(judged.cases).verdicts(names)
     undecided = verdicts.lacking.get("fine_grained_oov", np.zeros(len(judged), dtype=np.bool_))
     return verdicts, Outcomes(judged.human, verdicts.error_type, undecided)
 

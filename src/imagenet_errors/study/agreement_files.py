@@ -10,13 +10,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
 from imagenet_errors.chain import ERROR_TYPES
-from imagenet_errors.evaluate import file_facts
 from imagenet_errors.files import writing_folder
 from imagenet_errors.runs.directory import ERROR_TYPE, error_type_column
+from imagenet_errors.runs.manifest import file_facts
 from imagenet_errors.study.agreement import AgreementRun, ModelAgreement
 from imagenet_errors.study.ceiling import Ceiling
 from imagenet_errors.study.outcomes import CATEGORIES, COLUMNS, LEVEL, N_RESAMPLES, Outcomes
@@ -98,18 +99,18 @@ def as_json(run: AgreementRun) -> dict[str, Any]:
     """Return all figures as plain objects; what is undefined is None."""
     from imagenet_errors import __version__
 
-    request, sources = run.request, run.request.full_sources
+    request, inputs = run.request, run.request.full_inputs
     published = [request.published_cases] if request.published_cases else []
-    files = dict.fromkeys([*request.human, *sources.files, *published])
+    files = dict.fromkeys([*request.human, *inputs.files, *published])
     content = {
         "version": __version__,
         "command": list(request.command),
-        "annotations": sources.annotations_place,
+        "annotations": inputs.annotations_place,
         "stage_order": list(run.chain.order),
         "stages_not_run": run.chain.not_run,
         "panel_list_used": request.use_panel_list,
         "bootstrap": {"n_resamples": N_RESAMPLES, "level": LEVEL, "kind": "percentile"},
-        "inputs": [file_facts(path) for path in files if path.is_file()],
+        "inputs": [msgspec.structs.asdict(file_facts(path)) for path in files if path.is_file()],
         "excluded": run.annotations.file_names.take(pa.array(run.excluded.cases.rows)).to_pylist(),
         "models": {model.model: _model_json(model) for model in run.models},
         "ceiling": [_ceiling_json(ceiling) for ceiling in run.ceilings],

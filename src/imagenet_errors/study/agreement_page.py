@@ -28,7 +28,7 @@ def page(run: AgreementRun) -> str:
 
 def _how(run: AgreementRun) -> str:
     """Say what was compared by what, and what to bear in mind."""
-    sources = run.request.full_sources
+    sources = run.request.full_inputs
     names = {DEFAULT_ORDER: " (the paper's)", PUBLISHED_ORDER: " (the published program's)"}
     judged, excluded = (counted(len(part), "judged mistake") for part in (run.judged, run.excluded))
     lines = [

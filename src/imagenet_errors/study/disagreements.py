@@ -116,7 +116,7 @@ def _panels_stage(
     supported = np.zeros(len(judged), dtype=np.bool_)
     sentences: list[Sequence[str]] = []
     told: list[NDArray[np.int64]] = []
-    stages = {stage.name: stage for stage in chain.stages}
+    stages = {name: stage for name, stage in chain.steps if stage is not None}
     for name in CATEGORIES:
         own = np.flatnonzero(outcomes.human == ERROR_TYPES.index(name))
         told.append(own)

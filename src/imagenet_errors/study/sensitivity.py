@@ -6,28 +6,25 @@ once a variant.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from imagenet_errors.chain import ERROR_TYPES, Chain, build_chain, judge
+from imagenet_errors.chain import ERROR_TYPES, Chain, build_chain
 from imagenet_errors.files import check_folder
-from imagenet_errors.inputs import Sources, load_annotations, load_evidence
+from imagenet_errors.inputs import Basis, Inputs, load_basis
 from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.measure import IS_MULTI_LABEL_ERROR
-from imagenet_errors.readers.predictions import ReadRules, prediction_files, read_predictions
+from imagenet_errors.mistakes import Progress, gather
 from imagenet_errors.study.agreement import class_names, classify
 from imagenet_errors.study.judged import Judged, evaluated, read_judged
 from imagenet_errors.study.outcomes import FAILURE, Agreement, agreement
 from imagenet_errors.study.ranks import rank_correlation
 from imagenet_errors.study.variants import NotVaried, Variant, variants
-from imagenet_errors.tables import Annotations, Predictions, case_codes, cases_of
-
-Progress = Callable[[str, Iterable[Any], int], Iterator[Any]]
+from imagenet_errors.tables import cases_of
 
 
 @dataclass(frozen=True)
@@ -36,16 +33,16 @@ class Request:
 
     human: tuple[Path, ...]
     predictions: tuple[Path, ...]
-    sources: Sources
+    inputs: Inputs
     out: Path
     use_panel_list: bool = True
     command: tuple[str, ...] = ()
 
     @property
-    def full_sources(self) -> Sources:
-        """The sources with the panel's own list, unless that is turned off."""
+    def full_inputs(self) -> Inputs:
+        """The inputs with the panel's own list, unless that is turned off."""
         own = self.human if self.use_panel_list else ()
-        return replace(self.sources, non_prototypical=(*self.sources.non_prototypical, *own))
+        return self.inputs.with_evidence(non_prototypical=(*self.inputs.evidence.get("non_prototypical", ()), *own))
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,14 +134,12 @@ def sensitivity(request: Request, *, progress: Progress) -> SensitivityRun:
     """
     labels = imagenet_1k()
     check_folder(request.out)
-    sources = request.full_sources
-    sources.check_files()
-    annotations = load_annotations(sources.annotations, labels)
+    basis = load_basis(request.full_inputs)
+    annotations = basis.annotations
     judged = read_judged(request.human, annotations)
     evaluated(judged, annotations)
-    evidence = load_evidence(sources, annotations, labels)
-    made, not_varied = variants(sources, annotations, evidence, labels=labels)
-    errors = _all_errors(request.predictions, annotations, progress=progress)
+    made, not_varied = variants(basis.inputs, annotations, basis.evidence, labels=labels)
+    errors = _all_errors(request.predictions, basis, progress=progress)
     effects = list(_effects(progress("Varying choices", made, len(made)), judged, errors))
     return SensitivityRun(request, errors.models if errors else (), len(judged), tuple(effects), not_varied)
 
@@ -158,25 +153,22 @@ def failures_of_multi_label(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     return shares
 
 
-def _all_errors(paths: Sequence[Path], annotations: Annotations, *, progress: Progress) -> _Errors | None:
+def _all_errors(paths: Sequence[Path], basis: Basis, *, progress: Progress) -> _Errors | None:
     """Read every model's predictions, and find their errors and the distinct cases among them."""
     if not paths:
         return None
-    labels, files, rules = imagenet_1k(), prediction_files(paths), ReadRules()
-    read: list[Predictions] = [
-        read_predictions(path, annotations, labels, rules=rules)
-        for path in progress("Reading predictions", files, len(files))
-    ]
-    wrong = [np.flatnonzero(own.top1 != annotations.label[own.rows]) for own in read]
-    codes = [case_codes(own.rows[bad], own.top1[bad]) for own, bad in zip(read, wrong, strict=True)]
-    distinct, case = np.unique(np.concatenate(codes), return_inverse=True)
-    rows, prediction = np.divmod(distinct, 1 << 15)
+    with gather(paths, basis, progress=progress) as mistakes:
+        cases, made = mistakes.cases, []
+        for model in mistakes.models:
+            predictions = model.load()
+            wrong = ~basis.annotations.is_correct(predictions.rows, predictions.top1)
+            made.append(cases.find(predictions.rows[wrong], predictions.top1[wrong]))
     return _Errors(
-        models=tuple(own.model for own in read),
-        model=np.repeat(np.arange(len(read)), [len(own) for own in codes]),
-        case=case,
-        rows=rows,
-        prediction=prediction.astype(np.int16),
+        models=tuple(model.model for model in mistakes.models),
+        model=np.repeat(np.arange(len(made)), [len(rows) for rows in made]),
+        case=np.concatenate(made),
+        rows=cases.rows,
+        prediction=cases.prediction,
     )
 
 
@@ -204,7 +196,7 @@ def _effects(made: Iterable[Variant], judged: Judged, errors: _Errors | None) ->
 def _types(errors: _Errors, variant: Variant, chain: Chain) -> NDArray[np.int8]:
     """Return int8 [n]: the distinct cases' error types, 0 where the image is excluded."""
     cases = cases_of(variant.annotations, errors.rows, errors.prediction)
-    error_type = judge(cases, chain, class_names(imagenet_1k())).error_type
+    error_type = chain.ask(cases).error_type
     return np.where(variant.annotations.evaluated[errors.rows], error_type, np.int8(0))
 
 

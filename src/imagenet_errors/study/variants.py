@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from imagenet_errors.chain import COUNTS_AS, DEFAULT_ORDER, PUBLISHED_ORDER
 from imagenet_errors.evidence.co_occurrence import MIN_IMAGES, CoOccurrence, read_co_occurrence
@@ -19,7 +18,7 @@ from imagenet_errors.evidence.oov import OovEvidence
 from imagenet_errors.evidence.sources import Evidence
 from imagenet_errors.evidence.superclasses import Superclasses
 from imagenet_errors.images import ImageIndex
-from imagenet_errors.inputs import Sources
+from imagenet_errors.inputs import Inputs
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.readers.annotations import read_real
 from imagenet_errors.tables import Annotations
@@ -53,15 +52,15 @@ class NotVaried:
 
 
 def variants(
-    sources: Sources, annotations: Annotations, evidence: Evidence, *, labels: LabelSpace
+    inputs: Inputs, annotations: Annotations, evidence: Evidence, *, labels: LabelSpace
 ) -> tuple[tuple[Variant, ...], tuple[NotVaried, ...]]:
     """Return the base and every variant of it, and the choices that cannot be varied here."""
-    base = Variant(BASE, BASE, annotations, evidence, sources.stage_order)
+    base = Variant(BASE, BASE, annotations, evidence, inputs.stage_order)
     made: list[Variant] = [base]
     not_varied: list[NotVaried] = []
     for one in (
         *_orders(base),
-        *_superclasses(base, sources, labels),
+        *_superclasses(base, inputs, labels),
         *_neighbours(base),
         *_co_occurrences(base),
         *_lists(base),
@@ -135,25 +134,26 @@ def _orders(base: Variant) -> Iterator[Variant]:
             yield replace(base, choice="stage order", name=name, order=order)
 
 
-def _superclasses(base: Variant, sources: Sources, labels: LabelSpace) -> Iterator[Variant]:
+def _superclasses(base: Variant, inputs: Inputs, labels: LabelSpace) -> Iterator[Variant]:
     """Cut WordNet; the co-occurrence pairs, which must not be kin, follow."""
     for depth in DEPTHS:
         superclasses = wordnet_cut(depth, labels)
-        pairs = _pairs(base.evidence, sources, labels).without(superclasses.shares)
-        evidence = replace(base.evidence, superclasses=superclasses, co_occurrence=pairs)
+        pairs = _pairs(base.evidence, inputs, labels).without(superclasses.shares)
+        evidence = base.evidence.replace(superclasses=superclasses, co_occurrence=pairs)
         yield replace(base, choice="superclasses", name=f"WordNet at depth {depth}", evidence=evidence)
 
 
-def _pairs(evidence: Evidence, sources: Sources, labels: LabelSpace) -> CoOccurrence:
+def _pairs(evidence: Evidence, inputs: Inputs, labels: LabelSpace) -> CoOccurrence:
     """Return the pairs as they were before kin was taken out."""
-    if sources.co_occurrence is not None:
-        return read_co_occurrence(sources.co_occurrence, labels)
-    known = _co_occurrence_of(evidence)
-    return replace(known, pairs=known.n_images >= MIN_IMAGES)
+    given = inputs.file("co_occurrence")
+    if given is not None:
+        return read_co_occurrence(given, labels)
+    pairs: CoOccurrence = evidence["co_occurrence"].at_least(MIN_IMAGES)
+    return pairs
 
 
 def _neighbours(base: Variant) -> Iterator[Variant | NotVaried]:
-    choice, oov = "neighbour support", base.evidence.oov
+    choice, oov = "neighbour support", base.evidence.get("oov")
     if oov is None or oov.table["neighbour_support"].null_count == len(oov.table):
         reason = (
             "no out-of-vocabulary evidence was given"
@@ -163,28 +163,28 @@ def _neighbours(base: Variant) -> Iterator[Variant | NotVaried]:
         yield NotVaried(choice, reason)
         return
     for n_least in NEIGHBOUR_THRESHOLDS:
-        evidence = replace(base.evidence, oov=with_support(oov, n_least))
+        evidence = base.evidence.replace(oov=with_support(oov, n_least))
         yield replace(base, choice=choice, name=f"{n_least} of 10", evidence=evidence)
 
 
 def _co_occurrences(base: Variant) -> Iterator[Variant | NotVaried]:
-    choice, known = "co-occurrence", _co_occurrence_of(base.evidence)
+    choice, known = "co-occurrence", base.evidence["co_occurrence"]
     if not known.n_images.any():
         yield NotVaried(choice, "the pairs were given without the number of images")
         return
     for n_least in CO_OCCURRENCE_THRESHOLDS:
-        pairs = replace(known, pairs=known.n_images >= n_least).without(_shares(base.evidence))
-        evidence = replace(base.evidence, co_occurrence=pairs)
+        pairs = known.at_least(n_least).without(base.evidence["superclasses"].shares)
+        evidence = base.evidence.replace(co_occurrence=pairs)
         name = f"in {n_least} image{'s' if n_least > 1 else ''}"
         yield replace(base, choice=choice, name=name, evidence=evidence)
 
 
 def _lists(base: Variant) -> Iterator[Variant | NotVaried]:
     choice = "non-prototypical images"
-    if base.evidence.non_prototypical is None:
+    if base.evidence.get("non_prototypical") is None:
         yield NotVaried(choice, "no list was given")
         return
-    yield replace(base, choice=choice, name="no list", evidence=replace(base.evidence, non_prototypical=None))
+    yield replace(base, choice=choice, name="no list", evidence=base.evidence.replace(non_prototypical=None))
 
 
 def _labels(base: Variant, labels: LabelSpace) -> Iterator[Variant | NotVaried]:
@@ -197,15 +197,3 @@ def _labels(base: Variant, labels: LabelSpace) -> Iterator[Variant | NotVaried]:
         yield NotVaried(choice, "no annotated image has ReaL labels")
         return
     yield replace(base, choice=choice, name="ReaL, same images", annotations=annotations)
-
-
-def _co_occurrence_of(evidence: Evidence) -> CoOccurrence:
-    if evidence.co_occurrence is None:  # pragma: no cover - load_evidence always gives it
-        raise ValueError("evidence without co-occurrence")
-    return evidence.co_occurrence
-
-
-def _shares(evidence: Evidence) -> NDArray[np.bool_]:
-    if evidence.superclasses is None:  # pragma: no cover - load_evidence always gives them
-        raise ValueError("evidence without superclasses")
-    return evidence.superclasses.shares

@@ -137,9 +137,8 @@ def _setting(run: RunTables, labels: LabelSpace, published: Points | None) -> Se
 
 def _superclasses(run: RunTables) -> Superclasses | None:
     """Return the superclasses that the run used; None where the user's own are gone or broken."""
-    own = run.manifest["evidence"]["superclasses"]
     try:
-        return load_superclasses(None if own is None else Path(own))
+        return load_superclasses(run.manifest.as_inputs().file("superclasses"))
     except InputError:
         return None
 
@@ -214,7 +213,7 @@ def render(
         script_hash=_hash(script),
         setting=setting,
         manifest=run.manifest,
-        annotations=Path(run.manifest["annotations"]).name,
+        annotations=Path(run.manifest.annotations).name,
         labels=setting.labels,
         views=[model_view(setting, model) for model in range(len(run.models))],
         looks=looks(),

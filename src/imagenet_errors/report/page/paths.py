@@ -13,15 +13,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from imagenet_errors.chain import ERROR_TYPES, Chain, build_chain
+from imagenet_errors.chain import Chain, Walk
 from imagenet_errors.evidence.sources import Evidence
 from imagenet_errors.images import ImageIndex
-from imagenet_errors.inputs import load_annotations, load_evidence
+from imagenet_errors.inputs import load_basis
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.runs.tables import ErrorCases, RunTables
 from imagenet_errors.tables import Cases, cases_of
-from imagenet_errors.why import sources_of as sources_of
 
 _SHOWN_PROPOSALS = 5
 
@@ -56,41 +55,34 @@ class Paths:
 def decision_paths(run: RunTables, cases: ErrorCases, labels: LabelSpace) -> Paths:
     """Ask every stage about every case; what cannot be asked any more is told in ``missing``."""
     try:
-        sources = sources_of(run.manifest)
-        sources.check_files()
-        annotations = load_annotations(sources.annotations, labels)
-        evidence = load_evidence(sources, annotations, labels)
-        chain = build_chain(evidence, sources.stage_order)
+        basis = load_basis(run.manifest.as_inputs())
     except InputError as error:
         return Paths(missing=f"The decision paths are not in this page, since {error.where}: {error.what}.")
+    annotations, chain = basis.annotations, basis.chain
     rows = ImageIndex(annotations.file_names).rows(run.file_names, where=run.folder)[cases.image]
     if (rows < 0).any():
         return Paths(missing="The decision paths are not in this page: the annotations now lack images of the run.")
     asked = cases_of(annotations, rows, cases.prediction)
-    steps = tuple(_step(stage, asked, labels) for stage in chain.stages)
-    holds = _decided(steps, len(cases)) == cases.error_type
+    walk = chain.ask(asked, every_stage=True)
+    steps = _steps(walk, pa.array(labels.names, type=pa.string()))
+    holds = walk.error_type == cases.error_type
     return Paths(
         steps=steps,
         holds=holds,
-        order=tuple(dict.fromkeys([*(name for name, _ in chain.steps), *chain.not_run])),
+        order=chain.every_order,
         not_run=chain.not_run,
         oov_rows=_oov_rows(chain, asked),
-        oov_table=_oov_table(evidence),
+        oov_table=_oov_table(basis.evidence),
         missing=_changed(holds),
     )
 
 
-def _step(stage: Any, asked: Cases, labels: LabelSpace) -> Step:
-    finding = stage(asked)
-    return Step(stage.name, finding.explains, stage.says(asked, finding, pa.array(labels.names, type=pa.string())))
-
-
-def _decided(steps: tuple[Step, ...], n_cases: int) -> NDArray[np.int8]:
-    """Return int8 [n]: the type of the first stage that explains each case, else a model failure."""
-    decided = np.full(n_cases, len(ERROR_TYPES) - 1, dtype=np.int8)
-    for step in reversed(steps):
-        decided[step.explains] = ERROR_TYPES.index(step.stage)
-    return decided
+def _steps(walk: Walk, names: pa.StringArray) -> tuple[Step, ...]:
+    return tuple(
+        Step(step.name, step.finding.explains, step.says(walk.cases, names))
+        for step in walk.steps
+        if step.finding is not None
+    )
 
 
 def _changed(holds: NDArray[np.bool_]) -> str:
@@ -104,7 +96,7 @@ def _changed(holds: NDArray[np.bool_]) -> str:
 
 
 def _oov_rows(chain: Chain, asked: Cases) -> NDArray[np.int64] | None:
-    for stage in chain.stages:
+    for _, stage in chain.steps:
         oov = getattr(stage, "oov", None)
         if oov is not None:
             rows: NDArray[np.int64] = oov.rows_of(asked)
@@ -113,7 +105,7 @@ def _oov_rows(chain: Chain, asked: Cases) -> NDArray[np.int64] | None:
 
 
 def _oov_table(evidence: Evidence) -> pa.Table | None:
-    return None if evidence.oov is None else evidence.oov.table
+    return None if evidence.get("oov") is None else evidence["oov"].table
 
 
 def proposals_of(paths: Paths, labels: LabelSpace) -> list[dict[str, Any]]:

@@ -111,7 +111,7 @@ def model_view(setting: Setting, model: int) -> ModelView:
     run, superclasses = setting.run, setting.superclasses
     counts = run.figures.counts[model]
     accuracies = {name: _known(values[model, 0]) for name, values in run.figures.accuracies.items()}
-    ran = (panel for panel in setting.panels if panel.error_type not in run.manifest["stages_not_run"])
+    ran = (panel for panel in setting.panels if panel.error_type not in run.manifest.stages_not_run)
     found = (mark(panel, setting.ours, model, published=setting.published) for panel in ran)
     return ModelView(
         place=model,
@@ -122,7 +122,7 @@ def model_view(setting: Setting, model: int) -> ModelView:
         mla_minor=accuracies["mla_minor"],
         mla_explained=accuracies["mla_explained"],
         bars=bars(counts),
-        rows=_rows(counts, run.manifest["stages_not_run"]),
+        rows=_rows(counts, run.manifest.stages_not_run),
         marks=tuple(one for one in found if one is not None),
         n_without_oov_evidence=int(run.figures.facts[model].get("n_without_oov_evidence") or 0),
         rank=_rank(setting.ours, setting.ours.mla[model, 0]),

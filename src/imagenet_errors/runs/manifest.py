@@ -1,0 +1,132 @@
+"""``run.json``: what a run was made from, what was skipped and why, enough to make it again; written and read here."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from imagenet_errors.chain import DEFAULT_ORDER
+from imagenet_errors.evidence.sources import OPTIONS
+from imagenet_errors.inputs import Inputs
+from imagenet_errors.problems import InputError
+from imagenet_errors.tables import Intake
+
+NAME = "run.json"
+LAYOUT = 2
+"""Raised when a reader of the run directory must know; runs without it are of layout 1."""
+
+
+class FileFacts(msgspec.Struct, frozen=True):
+    """A file's place, size in bytes and sha256."""
+
+    file: str
+    n_bytes: int
+    sha256: str
+
+
+class FailureFacts(msgspec.Struct, frozen=True):
+    """A model that could not be used, and why."""
+
+    model: str
+    file: str
+    reason: str
+
+
+class Manifest(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of ``run.json``; paths are absolute there, and nowhere else in what a run writes."""
+
+    layout: int = 1
+    version: str
+    command: list[str] = []
+    finished: str = ""
+    annotations: str
+    rejected_labels: str = "trust"
+    n_annotated: int = 0
+    n_evaluated: int = 0
+    n_excluded: int = 0
+    excluded: dict[str, int] = {}
+    n_distinct_cases: int = 0
+    stage_order: list[str] = []
+    requested_stage_order: list[str] = msgspec.field(default_factory=lambda: list(DEFAULT_ORDER))
+    stages_not_run: dict[str, str] = {}
+    evidence: dict[str, str | list[str] | None] = {}
+    evidence_notes: dict[str, list[str]] = {}
+    inputs: list[FileFacts] = []
+    models: dict[str, dict[str, Any]] = {}
+    failures: list[FailureFacts] = []
+
+    def as_inputs(self) -> Inputs:
+        """Return what the run was made from, to judge a case again."""
+        files = {
+            option: tuple(Path(path) for path in ([given] if isinstance(given, str) else given))
+            for option, given in self.evidence.items()
+            if given and option in OPTIONS
+        }
+        return Inputs(self.annotations, files, tuple(self.requested_stage_order), self.rejected_labels)
+
+
+def evidence_places(inputs: Inputs) -> dict[str, str | list[str] | None]:
+    """Return the evidence files by option, as ``run.json`` names them: null or [] where none was given."""
+    places: dict[str, str | list[str] | None] = {}
+    for option, source in OPTIONS.items():
+        paths = [str(path.resolve()) for path in inputs.evidence.get(option, ())]
+        places[option] = paths if source.many else next(iter(paths), None)
+    return places
+
+
+def read_manifest(run: Path) -> Manifest:
+    """Return the content of ``run.json``.
+
+    Raises
+    ------
+    InputError
+        The folder is no (whole) run directory, or its ``run.json`` is damaged or of a later version.
+    """
+    path = run / NAME
+    if not path.is_file():
+        raise InputError(
+            run, "no run.json in it: not a run directory, or the run did not finish", fix="Evaluate again."
+        )
+    try:
+        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(path, f"is no manifest of a run: {error}", fix="Evaluate again.") from None
+    if manifest.layout > LAYOUT:
+        what = f"was written by imagenet-errors {manifest.version}, which is newer"
+        raise InputError(path, what, fix="Update imagenet-errors, or evaluate again.")
+    _check_models(manifest.models, path)
+    return manifest
+
+
+def _check_models(models: Mapping[str, Any], path: Path) -> None:
+    """Refuse names that would lead out of the run directory."""
+    strange = [
+        name for name in models if not name or "/" in name or "\\" in name or "\0" in name or name in (".", "..")
+    ]
+    if strange:
+        raise InputError(path, "names a model that is no file name", example=repr(strange[0]), fix="Evaluate again.")
+
+
+def manifest_bytes(manifest: Manifest) -> bytes:
+    """Return the file's content, indented for people."""
+    return msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
+
+
+def file_facts(path: Path) -> FileFacts:
+    """Return a file's place, size in bytes and sha256."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return FileFacts(str(path.resolve()), path.stat().st_size, digest)
+
+
+def intake_facts(intake: Intake) -> dict[str, Any]:
+    """Return what became of a file's rows, for ``run.json``."""
+    return {
+        key: list(value) if isinstance(value, tuple) else value
+        for key, value in intake.__dict__.items()
+        if key in ("format", "n_rows") or value
+    }
