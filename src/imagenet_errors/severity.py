@@ -63,7 +63,7 @@ def grades(cases: Cases, labels: LabelSpace) -> Grades:
 
 @dataclass(frozen=True, eq=False)
 class _Climbs:
-    """Each class's ancestors: WordNet rows int32 [C, K] (-1 fills up), itself first, and the steps there int16 [C, K]."""
+    """Each class's ancestors, itself first: WordNet rows int32 [C, K], -1 fills up; the steps there int16 [C, K]."""
 
     ancestors: NDArray[np.int32]
     steps: NDArray[np.int16]
@@ -115,9 +115,7 @@ def _climbs_of(labels: LabelSpace) -> _Climbs | None:
     return _Climbs(ancestors, climbed, wordnet)
 
 
-def _climb(
-    rows: NDArray[np.int64], wordnet: Wordnet
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int16]]:
+def _climb(rows: NDArray[np.int64], wordnet: Wordnet) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int16]]:
     """Return every (class, ancestor) once, by class, with the fewest steps between; a class is its own ancestor."""
     level, levels = np.arange(len(rows)) * len(wordnet) + rows, []
     while len(level):

@@ -121,12 +121,20 @@ def test_bounds_stand_where_evidence_was_partial(made_run):
     table = choose(read_leaderboard(made_run.folder), Choice(columns=("fine_grained_oov", "mla_minor", "mla")))
     for row, line in zip(table.to_pylist(), to_markdown(table).splitlines()[2:], strict=True):
         assert row["fine_grained_oov_min"] < row["fine_grained_oov_max"]
-        assert f"| {row['fine_grained_oov_min']}–{row['fine_grained_oov_max']} | ≥ {row['mla_minor']:.2%} ".replace("%", " %") in line
+        assert (
+            f"| {row['fine_grained_oov_min']}–{row['fine_grained_oov_max']} | ≥ {row['mla_minor']:.2%} ".replace(
+                "%", " %"
+            )
+            in line
+        )
         assert f"| {row['mla']:.2%}".replace("%", " %") in line
 
 
 def test_an_order_that_hangs_on_missing_evidence_is_said(program, made_run):
-    assert "model_failure hangs on evidence that was missing" in program("summary", made_run.folder, "--sort", "model_failure").err
+    assert (
+        "model_failure hangs on evidence that was missing"
+        in program("summary", made_run.folder, "--sort", "model_failure").err
+    )
     assert program("summary", made_run.folder, "--sort", "fine_grained").err == ""
 
 

@@ -25,7 +25,8 @@ def summary(
     where: Annotated[
         tuple[str, ...],
         Parameter(
-            help="A condition in SQL, such as \"n_parameters < 30e6 AND arch_family = 'cnn'\"; may be given several times.",
+            help="A condition in SQL, such as \"n_parameters < 30e6 AND arch_family = 'cnn'\"; "
+            "may be given several times.",
             group=options.OUTPUT,
             show_default=False,
             negative=(),

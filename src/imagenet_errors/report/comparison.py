@@ -161,7 +161,8 @@ class Consensus:
     @property
     def nearly_all(self) -> NDArray[np.int64]:
         """The rows of images that at least nine in ten models get wrong: look at the label first."""
-        return self.images[self.n_wrong >= NEARLY_ALL * self.n_models]
+        is_doubtful: NDArray[np.bool_] = np.greater_equal(self.n_wrong, NEARLY_ALL * self.n_models)
+        return self.images[is_doubtful]
 
 
 def consensus(run: RunTables) -> Consensus:
@@ -190,4 +191,5 @@ def peers_of(run: RunTables, model: int) -> NDArray[np.int64]:
     others = others[(others != model) & np.isfinite(mla[others])]
     if not np.isfinite(mla[model]):
         return others[:0]
-    return np.sort(others[np.argsort(np.abs(mla[others] - mla[model]), kind="stable")[:N_PEERS]])
+    nearest: NDArray[np.int64] = others[np.argsort(np.abs(mla[others] - mla[model]), kind="stable")[:N_PEERS]]
+    return np.sort(nearest)

@@ -182,9 +182,7 @@ def factor_figure(rates: FactorRates) -> Figure:
         y = np.arange(len(rates.names)) + (turn - (len(shown) - 1) / 2) * step
         ratio = rates.ratio[:, place]
         spread: Any = np.abs(np.stack([rates.low[:, place], rates.high[:, place]]) - ratio)
-        axis.errorbar(
-            ratio, y, xerr=spread, fmt="o", color=look.light, markersize=3, linewidth=0.8, label=look.name
-        )
+        axis.errorbar(ratio, y, xerr=spread, fmt="o", color=look.light, markersize=3, linewidth=0.8, label=look.name)
     axis.set_xscale("log")
     axis.set_xticks([0.25, 0.5, 1, 2, 4, 8], ["1/4", "1/2", "1", "2", "4", "8"])
     axis.minorticks_off()

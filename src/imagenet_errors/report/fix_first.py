@@ -36,9 +36,10 @@ Bools = NDArray[np.bool_]
 class Lead:
     """A group of errors: how many, how many were expected, how much accuracy they cost, and how to see them.
 
-    ``kind`` says what the group is (superclass, class, pair, peers, sure, unique, nearly_all, label_issue). What is
-    compared with ``expected`` are ``n_compared`` errors among ``n_images``; ``low`` and ``high`` bound the excess. ``worth`` is in percentage points of
-    MLA, ``worth_top1`` of top-1 accuracy. ``question`` is the explorer's, with classes and superclasses by index.
+    ``kind`` says what the group is: superclass, class, pair, peers, sure, unique, nearly_all or label_issue. What is
+    compared with ``expected`` are ``n_compared`` errors among ``n_images``; ``low`` and ``high`` bound the excess.
+    ``worth`` is in percentage points of MLA, ``worth_top1`` of top-1 accuracy. ``question`` is the explorer's, with
+    classes and superclasses by index.
     """
 
     kind: str
@@ -73,12 +74,14 @@ class Severities:
     @cached_property
     def is_severe(self) -> Bools:
         """bool [M, I]: images with a severe error of each model."""
-        return _is_one_of(self.severe)[self.run.error_type]
+        severe: Bools = _is_one_of(self.severe)[self.run.error_type]
+        return severe
 
     @cached_property
     def is_wrong(self) -> Bools:
         """bool [M, I]: images that each model gets wrong by every accepted label."""
-        return np.append(_IS_MULTI_LABEL, False)[self.run.error_type]
+        wrong: Bools = np.append(_IS_MULTI_LABEL, False)[self.run.error_type]
+        return wrong
 
     @cached_property
     def per_class(self) -> NDArray[np.int64]:
@@ -114,17 +117,20 @@ class Situation:
     @property
     def is_severe(self) -> Bools:
         """bool [I]: images with a severe error of this model."""
-        return self.among.is_severe[self.model]
+        severe: Bools = self.among.is_severe[self.model]
+        return severe
 
     @property
     def is_wrong(self) -> Bools:
         """bool [I]: images that it gets wrong by every accepted label."""
-        return self.among.is_wrong[self.model]
+        wrong: Bools = self.among.is_wrong[self.model]
+        return wrong
 
     @cached_property
     def seen(self) -> Bools:
         """bool [I]: images that it was evaluated on."""
-        return self.run.error_type[self.model] != NOT_EVALUATED
+        seen: Bools = self.run.error_type[self.model] != NOT_EVALUATED
+        return seen
 
     @cached_property
     def seen_per_class(self) -> NDArray[np.int64]:
@@ -135,7 +141,8 @@ class Situation:
     def weight(self) -> NDArray[np.float64]:
         """float64 [I]: percentage points of MLA that one more right image is worth."""
         per_class = self.seen_per_class
-        return (100 / (np.maximum(per_class, 1) * max(1, (per_class > 0).sum())))[self.run.label]
+        worth: NDArray[np.float64] = 100 / (np.maximum(per_class, 1) * max(1, int((per_class > 0).sum())))
+        return worth[self.run.label]
 
     @cached_property
     def peers(self) -> NDArray[np.int64]:
@@ -145,13 +152,14 @@ class Situation:
     @cached_property
     def n_peers_wrong(self) -> NDArray[np.int64]:
         """int64 [I]: how many of its peers get each image wrong."""
-        return self.among.is_wrong[self.peers].sum(axis=0)
+        counts: NDArray[np.int64] = self.among.is_wrong[self.peers].sum(axis=0)
+        return counts
 
     def expected(self, over: str) -> NDArray[np.float64]:
-        """Return float64 [C]: severe errors of each class at the model's ``average`` rate, or spread as its ``peers``'."""
+        """Return float64 [C]: severe errors by class at the ``average`` rate, or spread as those of its ``peers``."""
         total = self.is_severe.sum()
         basis = self.seen_per_class if over == "average" else self.among.per_class[self.peers].sum(axis=0)
-        return basis * (total / max(1, basis.sum()))
+        return basis.astype(np.float64) * (int(total) / max(1, int(basis.sum())))
 
     @cached_property
     def _counts(self) -> dict[tuple[str, str], NDArray[np.float64]]:

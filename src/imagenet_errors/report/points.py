@@ -85,12 +85,13 @@ class Points:
     @property
     def is_open(self) -> NDArray[np.bool_]:
         """bool [N, T]: the types whose count is not exact."""
-        return self.state != EXACT
+        is_open: NDArray[np.bool_] = np.not_equal(self.state, EXACT)
+        return is_open
 
     @property
     def open_types(self) -> tuple[str, ...]:
         """The types that are open for any of the models, least severe first."""
-        return tuple(name for name, is_open in zip(ERROR_TYPES, self.is_open.any(axis=0), strict=True) if is_open)
+        return tuple(ERROR_TYPES[place] for place in np.flatnonzero(self.is_open.any(axis=0)))
 
     def portions(self, error_types: str | Sequence[str], *, among: str, group: str = "all") -> Floats:
         """Return float64 [N]: the share in percent that the types have together of the group's errors.

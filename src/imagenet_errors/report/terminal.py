@@ -173,7 +173,7 @@ def _distribution(result: ModelResult, scope: _Scope) -> RenderableType:
     table.add_section()
     for title, values in _accuracies(result, scope):
         table.add_row(title, *values, "", "")
-    parts = [table, *(Text(line) for line in _tally_lines(result.tally))]
+    parts: list[RenderableType] = [table, *(Text(line) for line in _tally_lines(result.tally))]
     return Group(*parts)
 
 

@@ -99,9 +99,7 @@ def _image_content(run: RunTables, images: NDArray[np.int64], labels: LabelSpace
     }
 
 
-def _case_content(
-    run: RunTables, cases: ErrorCases, image: NDArray[np.integer], labels: LabelSpace
-) -> dict[str, Any]:
+def _case_content(run: RunTables, cases: ErrorCases, image: NDArray[np.integer], labels: LabelSpace) -> dict[str, Any]:
     steps = np.nan_to_num(np.round(cases.confidence.astype(np.float64) * _CONFIDENCE_STEPS), nan=_UNKNOWN_CONFIDENCE)
     # Scores that are no probabilities (logits) have no place on a scale of 0 to 1 and are left out.
     whole = np.where((steps < 0) | (steps > _CONFIDENCE_STEPS), _UNKNOWN_CONFIDENCE, steps).astype(np.int64)
@@ -128,7 +126,15 @@ def path_content(paths: Paths, labels: LabelSpace) -> dict[str, Any] | None:
     places = proposal_places(paths)
     return {
         "holds": bits(paths.holds),
-        "steps": [{"stage": step.stage, "explains": bits(step.explains), "unknown": bits(step.cannot_tell), **texts(step.says)} for step in paths.steps],
+        "steps": [
+            {
+                "stage": step.stage,
+                "explains": bits(step.explains),
+                "unknown": bits(step.cannot_tell),
+                **texts(step.says),
+            }
+            for step in paths.steps
+        ],
         "order": list(paths.order),
         "not_run": paths.not_run or {},
         "proposals": proposals_of(paths, labels),
@@ -141,7 +147,13 @@ def pair_content(pairs: list[Comparison]) -> dict[str, Any]:
     moves = np.concatenate([pair.moves.ravel() for pair in pairs]) if pairs else np.zeros(0, dtype=np.int64)
     return {
         "pairs": [
-            [pair.a, pair.b, pair.n_same, float(f"{pair.p_value:.3g}"), None if np.isnan(k := pair.kappa) else round(k, 3)]
+            [
+                pair.a,
+                pair.b,
+                pair.n_same,
+                float(f"{pair.p_value:.3g}"),
+                None if np.isnan(k := pair.kappa) else round(k, 3),
+            ]
             for pair in pairs
         ],
         "moves": column(moves),

@@ -40,7 +40,6 @@ from imagenet_errors.report.page.views import MODEL_COLUMNS, Setting, model_rows
 from imagenet_errors.report.points import (
     FACTS,
     N_EVALUATED_THERE,
-    Points,
     points_of_run,
     published_folder,
     published_points,
@@ -165,7 +164,8 @@ def page_environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"count": lambda n: f"{n:,}", "percent": _percent, "slug": _slug, "whole": _whole}
+    filters: dict[str, Any] = {"count": lambda n: f"{n:,}", "percent": _percent, "slug": _slug, "whole": _whole}
+    environment.filters |= filters
     environment.globals |= {"looks": looks(), "look_of": look_of, "columns": MODEL_COLUMNS}
     return environment
 

@@ -107,9 +107,7 @@ def mark(panel: Panel, ours: Points, model: int) -> Mark | None:
     if not np.isfinite(accuracy):
         return None
     if np.isfinite(portion):
-        return Mark(
-            panel, _x(accuracy), _y(portion, panel.error_types), accuracy, portion, _expected(panel, accuracy)
-        )
+        return Mark(panel, _x(accuracy), _y(portion, panel.error_types), accuracy, portion, _expected(panel, accuracy))
     if len(panel.error_types) > 1:
         return None
     low, high = (float(bound[model]) for bound in ours.bounds(panel.error_types[0], among=_AMONG))
