@@ -2,7 +2,7 @@
 
     python scripts/report_published.py [--published-statistics DIR] --out reports/published.md
 
-Without the option, the copy of ``imagenet-errors data fetch published_statistics --from DIR`` is used. The
+Without the option, the copy of ``imagenet-errors data fetch published`` is used. The
 figure is written beside the page.
 """
 

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from imagenet_errors.evaluate import evaluate
-from imagenet_errors.inputs import Inputs
+from imagenet_errors.evaluation import evaluate
 from imagenet_errors.readers.predictions import ReadRules
 from imagenet_errors.report.page.page import ReportRequest, write_report
 from imagenet_errors.shipped import shipped
+from toy import inputs_of
 
 HOSTILE_NAMES = {
     "closing tag": "x/</script><script>window.hacked=1</script><img src=y onerror=window.hacked=1>.jpg",
@@ -59,10 +59,12 @@ def made_run(tmp_path_factory, val_images):
     wrong = wrong[wrong.predicted_class != wrong.label].drop_duplicates(["file_name", "predicted_class"])
     listed = folder / "odd.txt"
     listed.write_text("\n".join(sorted(set(wrong.file_name))[::6]) + "\n", encoding="utf-8")
-    inputs = Inputs(str(val_images.annotations(folder / "annotations.csv"))).with_evidence(
-        oov_evidence=oov_evidence(folder / "oov.parquet", wrong), non_prototypical=(listed,)
+    sources = inputs_of(
+        str(val_images.annotations(folder / "annotations.csv")),
+        oov_evidence=oov_evidence(folder / "oov.parquet", wrong),
+        non_prototypical=(listed,),
     )
-    evaluate(files, inputs, folder / "run", rules=ReadRules(allow_partial=True, check_order=False))
+    evaluate(tuple(files), sources, folder / "run", rules=ReadRules(allow_partial=True, check_order=False))
     return MadeRun(folder / "run", folder / "annotations.csv")
 
 
@@ -91,8 +93,8 @@ def hostile_run(tmp_path_factory):
     annotations = pd.DataFrame({"file_name": names, "labels": [[1], [2], [3], [4]], "label": [1, 2, 3, 4]})
     annotations.to_parquet(folder / "annotations.parquet")
     file = predictions_file(folder / f"{HOSTILE_MODEL}.parquet", names, [404, 405, 406, 4], [0.5, 0.6, 0.7, 0.8])
-    inputs = Inputs(str(folder / "annotations.parquet"))
-    evaluate([file], inputs, folder / "run", rules=ReadRules(check_order=False))
+    sources = inputs_of(str(folder / "annotations.parquet"))
+    evaluate((file,), sources, folder / "run", rules=ReadRules(check_order=False))
     return MadeRun(folder / "run", folder / "annotations.parquet")
 
 
@@ -100,7 +102,8 @@ def hostile_run(tmp_path_factory):
 def demo_run(tmp_path_factory):
     """The shipped predictions of three real models."""
     folder = tmp_path_factory.mktemp("demo") / "run"
-    evaluate([shipped("data", "demo")], Inputs("real"), folder, rules=ReadRules(allow_partial=True))
+    sources = inputs_of("real")
+    evaluate((shipped("data", "demo"),), sources, folder, rules=ReadRules(allow_partial=True))
     return MadeRun(folder, folder)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from imagenet_errors.chain import DEFAULT_ORDER, ERROR_TYPES, PUBLISHED_ORDER, build_chain, judge
+from imagenet_errors.chain import DEFAULT_ORDER, ERROR_TYPES, PUBLISHED_ORDER, build_chain
 from imagenet_errors.problems import InputError
 from imagenet_errors.tables import cases_of
 from toy import (
@@ -23,7 +23,7 @@ from toy import (
 
 
 def judged(case, order=DEFAULT_ORDER, **parts):
-    verdicts = judge(case, build_chain(whole_evidence(**parts), order), CLASS_NAMES)
+    verdicts = build_chain(whole_evidence(**parts), order).ask(case).verdicts(CLASS_NAMES)
     return [ERROR_TYPES[code] for code in verdicts.error_type], verdicts
 
 
@@ -118,3 +118,47 @@ def test_co_occurrence_and_superclass_are_told_apart_by_the_order():
     case = one_case({TABBY}, TIGER_CAT, TABBY)
     parts = {"co_occurrence": co_occurrence((TABBY, TIGER_CAT))}
     assert judged(case, ("spurious_correlation", "fine_grained"), **parts)[0] == ["spurious_correlation"]
+
+
+REACHING = [
+    pytest.param(SOFA, MUG, {MUG, SOFA}, False, id="the prediction is accepted"),
+    pytest.param(TABBY, TIGER_CAT, {TABBY}, False, id="kin"),
+    pytest.param(SOFA, BEAGLE, {SOFA}, True, id="unexplained"),
+    pytest.param(SOFA, TABBY, {SOFA}, True, id="explained only by a later stage"),
+]
+
+
+@pytest.mark.parametrize("every_stage", [False, True], ids=["those left", "all cases"])
+@pytest.mark.parametrize(("label", "prediction", "accepted", "reaches"), REACHING)
+def test_a_case_reaches_a_stage_when_no_earlier_one_explains_it(label, prediction, accepted, reaches, every_stage):
+    walk = build_chain(whole_evidence(oov=None)).ask(one_case(accepted, prediction, label), every_stage=every_stage)
+    assert bool(len(walk.reaching("fine_grained_oov"))) is reaches
+
+
+def test_the_chosen_order_decides_what_a_stage_is_asked():
+    chain = build_chain(whole_evidence(oov=None), ("spurious_correlation", "fine_grained_oov"))
+    assert not len(chain.ask(one_case({SOFA}, TABBY)).reaching("fine_grained_oov"))
+
+
+def test_a_stage_that_is_left_out_is_never_reached():
+    with pytest.raises(InputError, match="fine_grained_oov is not in it"):
+        build_chain(whole_evidence(), ("fine_grained",)).ask(one_case({SOFA}, TABBY)).reaching("fine_grained_oov")
+
+
+def test_asking_every_stage_about_all_cases_gives_the_same_verdicts():
+    images = annotations((SOFA, {SOFA}), (TABBY, {TABBY}), (MUG, {MUG}), (SOFA, {SOFA, MUG}))
+    cases = cases_of(images, np.arange(4), np.array([TABBY, TIGER_CAT, BEAGLE, MUG], dtype=np.int16))
+    chain = build_chain(whole_evidence(oov=oov((0, BEAGLE, True, "wolf"))))
+    few, every = (chain.ask(cases, every_stage=flag).verdicts(CLASS_NAMES) for flag in (False, True))
+    assert few.error_type.tolist() == every.error_type.tolist()
+    assert few.explanation.equals(every.explanation)
+    assert {name: rows.tolist() for name, rows in few.lacking.items()} == {
+        name: rows.tolist() for name, rows in every.lacking.items()
+    }
+
+
+def test_a_stage_whose_evidence_is_about_none_of_its_cases_has_not_run():
+    chain = build_chain(whole_evidence(oov=oov((3, BEAGLE, True, "wolf"))))
+    useful = chain.without_useless(chain.ask(one_case({MUG}, BEAGLE, MUG)))
+    assert "fine_grained_oov" not in useful.order
+    assert "none of the 1 cases" in useful.not_run["fine_grained_oov"]

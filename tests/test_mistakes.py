@@ -1,52 +1,84 @@
-"""Predictions put aside come back as they were, without the images that do not count; errors are remembered once."""
+"""Predictions of many files are gathered by one set of rules; a mistake of several models is one case."""
 
-import numpy as np
 import pytest
 
-from imagenet_errors.mistakes import Shelf
-from imagenet_errors.tables import Intake, Predictions
-from toy import BEAGLE, MUG, SOFA, TABBY, TIGER_CAT, annotations
+from imagenet_errors.inputs import load_basis
+from imagenet_errors.mistakes import NothingUsableError, gather
+from imagenet_errors.problems import InputError
+from imagenet_errors.readers.predictions import ReadRules
+from toy import inputs_of
 
-IMAGES = annotations((TABBY, {TABBY}), (BEAGLE, set()), (SOFA, {SOFA, TABBY}), (MUG, {MUG}))
-"""The second image has no accepted label, so it does not count."""
+RULES = ReadRules(allow_partial=True, check_order=False)
 
 
 @pytest.fixture
-def shelf(tmp_path):
-    return Shelf(tmp_path, IMAGES, 5)
+def basis(val_images, tmp_path):
+    """Annotations of 300 images; nothing is accepted on the fourth, and on the third the label is not."""
+    return load_basis(inputs_of(val_images.annotations(tmp_path / "annotations.csv", at_2="5 6", at_3="")))
 
 
-def predictions(*top1, model="m", confidence=None):
-    scores = None if confidence is None else np.array(confidence, dtype=np.float32)
-    return Predictions(model, np.arange(len(top1)), np.array(top1, dtype=np.int16), scores, Intake("CSV", len(top1), 4))
+def gathered(basis, *files):
+    with gather(files, basis, rules=RULES) as mistakes:
+        return mistakes, [model.load() for model in mistakes.models]
 
 
-def test_what_counts_comes_back_as_it_was(shelf):
-    shelved = shelf.put(predictions(TABBY, MUG, TABBY, SOFA, confidence=[0.1, 0.2, 0.3, 0.4]))
-    loaded = shelved.load()
-    assert shelved.n_images == 4
-    assert loaded.rows.tolist() == [0, 2, 3]
-    assert loaded.top1.tolist() == [TABBY, TABBY, SOFA]
-    assert loaded.confidence.tolist() == pytest.approx([0.1, 0.3, 0.4])
-    assert (loaded.rows.dtype, loaded.top1.dtype) == (np.int64, np.int16)
+def test_what_counts_comes_back_as_it_was(basis, val_images, tmp_path):
+    mistakes, (loaded,) = gathered(basis, val_images.csv(tmp_path / "one.csv"))
+    counts = [row for row in range(300) if row not in (2, 3)]
+    assert loaded.rows.tolist() == counts
+    assert loaded.top1.tolist() == val_images.top1[counts].tolist()
+    assert loaded.confidence is None
+    assert mistakes.models[0].model == "one"
 
 
-def test_predictions_without_confidence_stay_without(shelf):
-    assert shelf.put(predictions(TABBY, MUG, TABBY, SOFA)).load().confidence is None
+def test_what_several_models_did_counts_once(basis, val_images, tmp_path):
+    one = val_images.csv(tmp_path / "one.csv", at_0=999, at_1=998)
+    two = val_images.csv(tmp_path / "two.csv", at_0=999, at_1=997, at_3=5)
+    alone, both = (gathered(basis, *files)[0].cases for files in ([one], [one, two]))
+    assert len(both) == len(alone) + 1
+    assert 3 not in both.rows, "excluded images are left out"
+    assert (both.prediction != both.label).all()
 
 
-def test_an_error_of_several_models_is_one_case(shelf):
-    shelf.put(predictions(TIGER_CAT, MUG, TABBY, MUG, model="a"))
-    shelf.put(predictions(TIGER_CAT, MUG, SOFA, BEAGLE, model="b"))
-    cases = shelf.cases()
-    assert list(zip(cases.rows.tolist(), cases.prediction.tolist(), strict=True)) == [
-        (0, TIGER_CAT),
-        (2, TABBY),
-        (3, BEAGLE),
-    ]
-    assert cases.label.tolist() == [TABBY, SOFA, MUG]
+def test_all_images_are_tallied_the_excluded_ones_too(basis, val_images, tmp_path):
+    (model,) = gathered(basis, val_images.csv(tmp_path / "one.csv", at_2=6, at_3=5))[0].models
+    assert model.tally.n_images == 300
+    assert model.tally.n_with_accepted == 299
+    assert (model.tally.n_rejected, model.tally.n_right_against_label) == (1, 1)
+    right = (val_images.top1 == val_images.label)[[row for row in range(300) if row not in (2, 3)]].sum()
+    assert model.tally.n_accepted == right + 1
 
 
-def test_without_errors_there_are_no_cases(shelf):
-    shelf.put(predictions(TABBY, MUG, SOFA, MUG))
-    assert len(shelf.cases()) == 0
+def test_a_file_that_cannot_be_used_is_named_and_the_others_count(basis, val_images, tmp_path):
+    good, bad = val_images.csv(tmp_path / "good.csv"), tmp_path / "bad.csv"
+    bad.write_text("<html>")
+    mistakes, _ = gathered(basis, bad, good)
+    assert [failure.path for failure in mistakes.failures] == [bad]
+    assert [model.model for model in mistakes.models] == ["good"]
+
+
+def test_when_no_file_can_be_used_all_reasons_are_told(basis, tmp_path):
+    for name in ("bad.csv", "worse.csv"):
+        (tmp_path / name).write_text("<html>")
+    with pytest.raises(NothingUsableError, match=r"(?s)bad\.csv.*worse\.csv"):
+        gathered(basis, tmp_path / "bad.csv", tmp_path / "worse.csv")
+
+
+def test_a_path_that_is_not_there_is_refused(basis, tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        gathered(basis, tmp_path / "none.csv")
+
+
+def test_a_fault_of_ours_costs_one_file_and_is_told(basis, val_images, tmp_path, monkeypatch):
+    from imagenet_errors import mistakes as module
+
+    read = module.read_predictions
+
+    def faulty(path, *arguments, **options):
+        if path.stem == "odd":
+            raise ZeroDivisionError("nobody thought of this")
+        return read(path, *arguments, **options)
+
+    monkeypatch.setattr(module, "read_predictions", faulty)
+    mistakes, _ = gathered(basis, *(val_images.csv(tmp_path / name) for name in ("good.csv", "odd.csv")))
+    assert "an unexpected ZeroDivisionError: nobody thought of this" in mistakes.failures[0].reason

@@ -33,14 +33,14 @@ def run(shared, tmp_path_factory):
     """One run over the eight models and AlexNet, by the expert multi-labels."""
     from pathlib import Path
 
-    from imagenet_errors.evaluate import Request, evaluate
-    from imagenet_errors.inputs import Sources
+    from imagenet_errors.evaluation import evaluate
+    from toy import inputs_of
 
     out = tmp_path_factory.mktemp("published") / "run"
     files = [shared / "predictions_many" / f"{model}.parquet" for model in (*SAME_WEIGHTS, "alexnet")]
     annotations = shared / "annotations" / "human_accuracy_v3.0.0_labels_only.json"
-    sources = Sources(str(annotations), oov_evidence=shared / "published" / "oov_evidence.csv")
-    evaluate(Request(tuple(map(Path, files)), sources, out))
+    sources = inputs_of(str(annotations), oov_evidence=shared / "published" / "oov_evidence.csv")
+    evaluate(tuple(map(Path, files)), sources, out)
     return out
 
 
@@ -107,27 +107,25 @@ def cases(shared, tmp_path_factory):
     import numpy as np
     import pyarrow as pa
 
-    from imagenet_errors.chain import ERROR_TYPES, PUBLISHED_ORDER, build_chain, judge
+    from imagenet_errors.chain import ERROR_TYPES, PUBLISHED_ORDER
     from imagenet_errors.images import ImageIndex
-    from imagenet_errors.inputs import Sources, load_annotations, load_evidence
-    from imagenet_errors.labels import imagenet_1k
+    from imagenet_errors.inputs import load_basis
     from imagenet_errors.tables import cases_of
+    from toy import inputs_of
 
     annotations_file = shared / "annotations" / "human_accuracy_v3.0.0_labels_only.json"
-    sources = Sources(
+    sources = inputs_of(
         str(annotations_file),
         oov_evidence=shared / "published" / "oov_evidence.csv",
         non_prototypical=(shared / "human" / "vit3b_mistakes.json",),
     )
-    labels = imagenet_1k()
-    annotations = load_annotations(sources.annotations, labels)
+    from dataclasses import replace
+
+    basis = load_basis(replace(sources, stage_order=PUBLISHED_ORDER))
+    annotations = basis.annotations
     table = pd.read_csv(shared / "published" / "published_cases.csv")
     rows = ImageIndex(annotations.file_names).rows(pa.array(table["file_name"]), where="published_cases.csv")
-    ours = judge(
-        cases_of(annotations, rows, table["prediction"].to_numpy().astype(np.int16)),
-        build_chain(load_evidence(sources, annotations, labels), PUBLISHED_ORDER),
-        pa.array(labels.names),
-    )
+    ours = basis.chain.ask(cases_of(annotations, rows, table["prediction"].to_numpy().astype(np.int16)))
     return table.assign(ours=[ERROR_TYPES[code] for code in ours.error_type])
 
 

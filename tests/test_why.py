@@ -28,10 +28,23 @@ def test_every_stage_answers_passed_or_not(program, run, val_images):
     (walk,) = walks(program, run, val_images.names[0])
     assert {answer["stage"] for answer in walk["answers"]} == {"correct", *DEFAULT_ORDER}
     assert all(answer["says"] for answer in walk["answers"])
-    assert {answer["stage"] for answer in walk["answers"] if answer["explains"] is None} == {
+    assert {answer["stage"] for answer in walk["answers"] if answer["answer"] == "not run"} == {
         "fine_grained_oov",
         "non_prototypical",
     }
+
+
+def test_evidence_that_has_nothing_on_the_case_is_no_answer(program, val_images, tmp_path):
+    annotations = val_images.annotations(tmp_path / "annotations.csv")
+    one = val_images.csv(tmp_path / "one.csv", at_0=999, at_1=998)
+    evidence = tmp_path / "oov.csv"
+    evidence.write_text(f"file_name,prediction,is_oov\n{val_images.names[1]},998,False\n", encoding="utf-8")
+    given = ("--annotations", annotations, "--oov-evidence", evidence, "--out", tmp_path / "run")
+    assert program("evaluate", one, *given).status == 0
+    for row, expected, explains in ((0, "unknown", None), (1, "no", False)):
+        (walk,) = walks(program, tmp_path / "run", val_images.names[row])
+        (answer,) = [answer for answer in walk["answers"] if answer["stage"] == "fine_grained_oov"]
+        assert (answer["answer"], answer["explains"]) == (expected, explains)
 
 
 def test_models_that_agree_share_one_walk(program, run, val_images):
@@ -71,7 +84,7 @@ def test_people_see_the_same(program, run, val_images):
     ("arguments", "message"),
     [
         pytest.param(("ILSVRC2012_val_00049999.JPEG",), "is not an annotated image", id="unknown image"),
-        pytest.param(("AT_3",), "excluded from every figure: it has no accepted label", id="excluded image"),
+        pytest.param(("AT_3",), "excluded from every figure: no accepted label", id="excluded image"),
         pytest.param(("AT_0", "--model", "three"), "no model 'three' in this run", id="unknown model"),
     ],
 )

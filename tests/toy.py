@@ -3,12 +3,14 @@
 import numpy as np
 import pyarrow as pa
 
+from imagenet_errors.chain import DEFAULT_ORDER
 from imagenet_errors.evidence.co_occurrence import CoOccurrence
 from imagenet_errors.evidence.non_prototypical import NonPrototypicalImages
 from imagenet_errors.evidence.oov import OOV_SCHEMA, OovEvidence
 from imagenet_errors.evidence.overlaps import Overlaps
 from imagenet_errors.evidence.sources import Evidence
 from imagenet_errors.evidence.superclasses import Superclasses
+from imagenet_errors.inputs import Inputs
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.tables import Annotations, Cases, Ragged, case_codes, cases_of
 
@@ -79,6 +81,9 @@ def one_case(accepted, prediction, label=SOFA) -> Cases:
     return cases_of(annotations((label, accepted)), np.array([0]), np.array([prediction], dtype=np.int16))
 
 
+ABSENT = {"oov": "pass --oov-evidence FILE", "non_prototypical": "pass --non-prototypical FILE"}
+
+
 def whole_evidence(**parts) -> Evidence:
     given = {
         "overlaps": overlaps((MUG, SOFA)),
@@ -87,4 +92,9 @@ def whole_evidence(**parts) -> Evidence:
         "non_prototypical": listed(),
         "co_occurrence": co_occurrence((SOFA, TABBY)),
     }
-    return Evidence(**(given | parts))
+    return Evidence({name: part for name, part in (given | parts).items() if part is not None}, ABSENT)
+
+
+def inputs_of(annotations="real", *, stage_order=DEFAULT_ORDER, **files) -> Inputs:
+    """What a command line says: annotations by name or path, evidence files by option."""
+    return Inputs(str(annotations), stage_order=stage_order).with_evidence(**files)

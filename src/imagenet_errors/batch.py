@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from imagenet_errors.evaluate import Evaluation, evaluate
+from imagenet_errors.evaluation import Evaluation, evaluate
 from imagenet_errors.images import ImageIndex
 from imagenet_errors.inputs import Inputs, load_annotations
 from imagenet_errors.labels import imagenet_1k

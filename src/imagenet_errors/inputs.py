@@ -9,21 +9,26 @@ from pathlib import Path
 import pyarrow as pa
 
 from imagenet_errors.chain import DEFAULT_ORDER, Chain, build_chain
+from imagenet_errors.downloads import FileFacts, at_hand, facts_of, names_for, resolve, resolve_all
 from imagenet_errors.evidence.sources import OPTIONS, Evidence, load_evidence
 from imagenet_errors.labels import LabelSpace, imagenet_1k
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.annotations import read_annotations, read_real
 from imagenet_errors.tables import REJECTED_LABELS, Annotations
 
-SHIPPED_OR_FETCHED = ("real", "multilabel")
+
+def is_named(annotations: str) -> bool:
+    """Tell whether annotations are called by a name (``real``, or one that ``data fetch`` knows), not by a path."""
+    return annotations == "real" or annotations in names_for("--annotations")
 
 
 @dataclass(frozen=True)
 class Inputs:
     """Where the annotations and the evidence come from, and how they are used.
 
-    ``annotations`` is ``real``, ``multilabel`` or a path; ``evidence``: option of a source -> the user's files, the
-    shipped or computed evidence where it has none; ``rejected_labels``: one of ``tables.REJECTED_LABELS``.
+    ``annotations`` is ``real``, another name that ``data fetch`` knows, or a path; ``evidence``: option of a source ->
+    the user's files, the shipped or computed evidence where it has none; ``rejected_labels``: one of
+    ``tables.REJECTED_LABELS``.
     """
 
     annotations: str = "real"
@@ -31,18 +36,20 @@ class Inputs:
     stage_order: tuple[str, ...] = DEFAULT_ORDER
     rejected_labels: str = "exclude"
 
-    def with_evidence(self, **files: Path | tuple[Path, ...] | None) -> Inputs:
+    def with_evidence(self, **files: str | Path | tuple[str | Path, ...] | None) -> Inputs:
         """Return the inputs with other evidence files by option; None takes an option away.
+
+        A text may be a name that ``data fetch`` knows (``non_prototypical="panel"``), fetched if it is not here.
 
         Raises
         ------
         InputError
-            There is no such option.
+            There is no such option, or a text is neither a path nor a name of that option.
         """
         unknown = [option for option in files if option not in OPTIONS]
         if unknown:
             raise InputError(unknown[0], "is no source of evidence", fix=f"There are: {', '.join(OPTIONS)}.")
-        given = {key: (value,) if isinstance(value, Path) else value for key, value in files.items()}
+        given = {option: resolve_all(value, OPTIONS[option].flag) for option, value in files.items()}
         evidence = {option: paths for option, paths in {**self.evidence, **given}.items() if paths}
         return replace(self, evidence=evidence)
 
@@ -52,14 +59,19 @@ class Inputs:
 
     @property
     def annotations_place(self) -> str:
-        """``real``, ``multilabel``, or the file's absolute path."""
-        return self.annotations if self.annotations in SHIPPED_OR_FETCHED else str(Path(self.annotations).resolve())
+        """The annotations' name, or the file's absolute path."""
+        return self.annotations if is_named(self.annotations) else str(Path(self.annotations).resolve())
 
     @property
     def files(self) -> tuple[Path, ...]:
         """The user's own files among them."""
-        annotations = () if self.annotations in SHIPPED_OR_FETCHED else (Path(self.annotations),)
+        annotations = () if is_named(self.annotations) else (Path(self.annotations),)
         return (*annotations, *(path for paths in self.evidence.values() for path in paths))
+
+    @property
+    def published_files(self) -> tuple[Path, ...]:
+        """The files that stand for the annotations' name, once they were fetched."""
+        return at_hand(self.annotations) if self.annotations != "real" and is_named(self.annotations) else ()
 
     def check(self) -> None:
         """Refuse a path that is not there, a folder where a file is meant, and unknown words.
@@ -70,6 +82,8 @@ class Inputs:
             A named file does not exist or is a folder, or a choice is none of those there are.
         """
         folders = {path for option, paths in self.evidence.items() if OPTIONS[option].takes_folder for path in paths}
+        if not is_named(self.annotations):
+            resolve(self.annotations, "--annotations")
         for path in self.files:
             if not path.exists():
                 raise InputError(path, "no such file", fix="Check the path.")
@@ -89,6 +103,8 @@ class Basis:
     annotations: Annotations
     evidence: Evidence
     chain: Chain
+    judged_by: tuple[FileFacts, ...] = ()
+    """The files of labels and evidence as they were loaded; published ones with address, commit and licence."""
 
     @property
     def class_names(self) -> pa.StringArray:
@@ -113,11 +129,12 @@ def load_basis(inputs: Inputs) -> Basis:
     labels = imagenet_1k()
     annotations = load_annotations(inputs, labels)
     evidence = load_evidence(inputs.evidence, annotations, labels)
-    return Basis(inputs, labels, annotations, evidence, build_chain(evidence, inputs.stage_order))
+    files = facts_of(*inputs.published_files, *inputs.files)
+    return Basis(inputs, labels, annotations, evidence, build_chain(evidence, inputs.stage_order), files)
 
 
 def load_annotations(inputs: Inputs, labels: LabelSpace) -> Annotations:
-    """Return the annotations ``real``, ``multilabel`` (fetched and checked once) or those of a file.
+    """Return the annotations of a name (fetched and checked once, unless shipped) or of a file.
 
     Raises
     ------
@@ -130,8 +147,6 @@ def load_annotations(inputs: Inputs, labels: LabelSpace) -> Annotations:
 def _annotations(name: str, labels: LabelSpace) -> Annotations:
     if name == "real":
         return read_real(labels)
-    if name == "multilabel":
-        from imagenet_errors.downloads import fetched_multilabels
-
-        return fetched_multilabels(labels)
-    return read_annotations(Path(name), labels)
+    (path,) = resolve(name, "--annotations")
+    annotations = read_annotations(path, labels)
+    return replace(annotations, name=name) if is_named(name) else annotations

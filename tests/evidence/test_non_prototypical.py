@@ -38,13 +38,13 @@ def judgements(*categories):
 def test_listed_images_are_found(tmp_path, content):
     found = read_non_prototypical([write(tmp_path, content)], IMAGES)
     assert found.is_listed.tolist() == [False, True, False]
-    assert found.n_unknown == 0
+    assert found.unknown == ()
 
 
 def test_several_lists_add_up_and_unknown_names_are_counted(tmp_path):
     lists = [write(tmp_path, f"{NAMES[0]}\ncat.jpg\n", "a.txt"), write(tmp_path, NAMES[2], "b.txt")]
     found = read_non_prototypical(lists, IMAGES)
-    assert (found.is_listed.tolist(), found.n_unknown) == ([True, False, True], 1)
+    assert (found.is_listed.tolist(), len(found.unknown)) == ([True, False, True], 1)
 
 
 def test_judgements_without_a_non_prototypical_one_list_nothing(tmp_path):
@@ -72,4 +72,4 @@ def test_the_panel_calls_30_of_vit_3bs_mistakes_non_prototypical(shared):
     path = shared / "human" / "vit3b_mistakes.json"
     names = sorted(json.loads(path.read_text()))
     found = read_non_prototypical([path], ImageIndex(pa.array(names)))
-    assert (int(found.is_listed.sum()), found.n_unknown) == (30, 0)
+    assert (int(found.is_listed.sum()), len(found.unknown)) == (30, 0)

@@ -134,12 +134,32 @@ def test_row_numbers_called_index_are_left_out_and_that_is_said():
             "confidence",
             id="two probs",
         ),
-        pytest.param({"foo": IMAGES, "bar": CLASSES, "baz": OTHER}, "index", id="two by content"),
     ],
 )
 def test_two_columns_with_an_equal_right_are_asked_about(table, role):
     with pytest.raises(InputError, match=rf"2 columns may be the {role}: .*--column {role}=NAME"):
         roles(table)
+
+
+@pytest.mark.parametrize(
+    ("table", "claims"),
+    [
+        pytest.param({"foo": IMAGES, "bar": CLASSES, "baz": OTHER}, ["bar", "baz"], id="two by content"),
+        pytest.param({"filename": IMAGES, "label": OTHER, "resnet50": CLASSES}, ["label", "resnet50"], id="the truth?"),
+        pytest.param({"f": IMAGES, "label": TEXTS, "vit": CLASSES}, ["label", "vit"], id="a label of texts"),
+        pytest.param({"f": IMAGES, "class_0": CLASSES, "class_1": CLASSES[::-1]}, [], id="ranks are one claim"),
+        pytest.param({"f": IMAGES, "class_0": CLASSES, "class_1": [65, 2]}, ["class_0", "class_1"], id="no ranks"),
+    ],
+)
+def test_columns_that_may_all_state_the_class_are_kept_for_the_labels_to_decide(table, claims):
+    chosen = roles(table)
+    assert [claim.header for claim in chosen.claims] == claims
+    assert (chosen.index is None and chosen.label is None) == bool(claims)
+
+
+def test_every_column_that_plays_no_role_is_named():
+    chosen = roles({"filename": IMAGES, "pred": CLASSES, "height": [3, 4], "camera": ["x", "y"]})
+    assert chosen.notes == ("Not used: columns 'height', 'camera'.",)
 
 
 def test_what_the_user_states_is_taken():

@@ -49,7 +49,7 @@ def test_a_clear_label_means_its_class(text, index):
         pytest.param("polecat", AMBIGUOUS, {358, 361}, id="lemma of two classes"),
         pytest.param("tub", AMBIGUOUS, {435, 876}, id="another lemma of two"),
         pytest.param("sunglasses", AMBIGUOUS, {836, 837}, id="open_clip writes both so"),
-        pytest.param("TENCH", UNKNOWN, set(), id="letter case counts"),
+        pytest.param("Tinca x tinca", UNKNOWN, set(), id="no name of any class"),
         pytest.param("nan", UNKNOWN, set(), id="nan"),
         pytest.param("LABEL_1000", UNKNOWN, set(), id="a number beyond the classes"),
         pytest.param("n00007846", OUTSIDE, set(), id="a wnid of none of the classes"),

@@ -225,10 +225,22 @@ class TestIntegerIds:
         ids = [str(number + base) for number in range(200)]
         found = predictions(model(200), ids)
         assert found.rows.tolist() == list(range(200))
-        assert found.intake.notes[-1] == f"image ids count from {base}: only that fits the labels"
+        assert found.intake.notes[-1] == f"image ids count from {base} in the order name: only that fits the labels"
+
+    @pytest.mark.parametrize("base", [0, 1])
+    def test_places_in_class_folders_are_as_provable(self, base):
+        label = val_labels()
+        place = np.random.default_rng(3).permutation(5000)
+        order = np.argsort(label, kind="stable")[place]
+        top1 = np.where(np.arange(5000) % 4, label[order], (label[order] + 5) % 1000)
+        found = predictions(top1, [str(number + base) for number in place], annotations=read_real(imagenet_1k()))
+        assert found.rows.tolist() == sorted(order.tolist())
+        assert f"count from {base} in the order imagefolder" in found.intake.notes[-1]
 
     def test_what_cannot_be_told_is_refused(self):
-        with pytest.raises(InputError, match=r"whether they count from 0 or 1 .*\(first: 7\).*8 digits"):
+        with pytest.raises(
+            InputError, match=r"which order they count in .name, imagefolder; from 0 or 1. .*\(first: 7\).*8 digits"
+        ):
             predictions([999, 998], ["7", "8"])
 
     def test_8_digits_count_from_1_as_published(self):

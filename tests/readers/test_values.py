@@ -66,7 +66,9 @@ def test_one_value_is_picked_out_of_a_family_of_columns():
 
 
 def test_several_values_a_row_become_a_matrix():
-    np.testing.assert_array_equal(value_matrix(field([[0.5, 0.25], None])), [[0.5, 0.25], [np.nan, np.nan]])
+    np.testing.assert_array_equal(
+        value_matrix(field([[0.5, 0.25], None]), where="a.csv"), [[0.5, 0.25], [np.nan, np.nan]]
+    )
 
 
 def test_lists_of_different_lengths_are_refused():

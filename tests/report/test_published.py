@@ -103,11 +103,13 @@ def test_a_missing_column_is_named(tmp_path):
 
 def test_what_was_fetched_is_found_by_itself(tmp_path, monkeypatch):
     monkeypatch.setenv("IMAGENET_ERRORS_CACHE", str(tmp_path))
+    monkeypatch.setenv("IMAGENET_ERRORS_OFFLINE", "1")
+    monkeypatch.delenv("IMAGENET_ERRORS_MIRROR", raising=False)
     assert published_folder(None) is None
-    with pytest.raises(InputError, match="not at hand"):
+    with pytest.raises(InputError, match=r"published: .* is not in the cache, and nothing is downloaded"):
         published_points(None)
-    (tmp_path / "stats-imagenet").mkdir()
-    write_tables(tmp_path / "stats-imagenet")
+    write_tables(tmp_path)
+    monkeypatch.setattr("imagenet_errors.downloads.at_hand", lambda name: (tmp_path,) if name == "published" else ())
     assert published_points(None).models == ("a", "b")
 
 

@@ -3,9 +3,9 @@
 import pytest
 from rich.console import Console
 
-from imagenet_errors.evaluate import Request, evaluate
-from imagenet_errors.inputs import Sources
+from imagenet_errors.evaluation import evaluate
 from imagenet_errors.report.terminal import evaluation_view
+from toy import inputs_of
 
 
 @pytest.fixture(scope="module")
@@ -13,7 +13,7 @@ def evaluation(tmp_path_factory, val_images):
     folder = tmp_path_factory.mktemp("terminal")
     annotations = val_images.annotations(folder / "annotations.csv")
     files = tuple(val_images.csv(folder / f"{name}.csv") for name in ("[bold]one", "two"))
-    return evaluate(Request(files, Sources(str(annotations)), folder / "run"))
+    return evaluate(files, inputs_of(str(annotations)), folder / "run")
 
 
 def shown(evaluation, width, tmp_path):

@@ -2,12 +2,15 @@
 
 import json
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from imagenet_errors.labels import GROUPS
 from imagenet_errors.measure import Measures
+from imagenet_errors.mistakes import Tally
 from imagenet_errors.problems import InputError
 from imagenet_errors.runs.directory import (
     ACCURACY,
@@ -18,16 +21,19 @@ from imagenet_errors.runs.directory import (
     accuracy_table,
     distribution_table,
     error_type_column,
-    read_run,
     summary_table,
     writing_run,
 )
+from imagenet_errors.runs.manifest import Manifest, read_manifest
 
+MANIFEST = Manifest(version="1", annotations="real")
 NO_IMAGES = np.full(4, np.nan)
 
 
 def result(counts, accuracy=NO_IMAGES):
-    return ModelResult("model", 10, 3, Measures(np.array(counts), accuracy, accuracy, accuracy, accuracy))
+    counts = np.array(counts)
+    measures = Measures(GROUPS, counts, counts - 1, counts + 2, accuracy, accuracy, accuracy, accuracy)
+    return ModelResult("model", Tally(10, 8, 6, 0, 0, 0), 3, measures)
 
 
 @pytest.mark.parametrize(
@@ -45,6 +51,15 @@ def test_the_summary_counts_what_was_excluded():
     (row,) = summary_table([result(np.ones((4, 8), dtype=int), np.full(4, 0.5))]).to_pylist()
     assert (row["n_images"], row["n_evaluated"], row["n_excluded"]) == (10, 8, 2)
     assert row["n_without_oov_evidence"] == 3
+    assert row["accepted_accuracy"] == 0.75
+
+
+def test_what_did_not_run_is_null_and_never_zero():
+    rows = distribution_table([result(np.ones((4, 8), dtype=int))], ("fine_grained_oov",)).to_pylist()
+    by_type = {row["error_type"]: row for row in rows if row["group"] == "all"}
+    columns = ("count", "count_min", "count_max", "portion_of_top1_errors", "portion_of_multi_label_errors")
+    assert all(by_type["fine_grained_oov"][column] is None for column in columns)
+    assert [by_type["fine_grained"][column] for column in columns[:3]] == [1, 0, 3]
 
 
 def columns(n_rows):
@@ -85,16 +100,16 @@ def test_run_json_is_put_in_place_last(tmp_path, monkeypatch):
     from pathlib import Path
 
     with writing_run(tmp_path / "run") as writer:
-        writer.json("run.json", {})
+        writer.manifest(MANIFEST)
     moved = []
     replace = Path.replace
     monkeypatch.setattr(Path, "replace", lambda self, target: moved.append(self.name) or replace(self, target))
     with writing_run(tmp_path / "run") as writer:
-        writer.json("run.json", {"again": True})
+        writer.manifest(msgspec.structs.replace(MANIFEST, command=["again"]))
         writer.verdicts("model", columns(1))
         writer.table("summary.parquet", summary_table([]))
     assert moved[-1] == "run.json"
-    assert read_run(tmp_path / "run") == {"again": True}
+    assert read_manifest(tmp_path / "run").command == ["again"]
 
 
 @pytest.mark.parametrize(
@@ -116,12 +131,12 @@ def test_a_place_that_is_not_a_runs_is_refused(tmp_path, make, message):
 
 def test_reading_a_run_that_is_not_whole_says_so(tmp_path):
     with pytest.raises(InputError, match=r"no run\.json"):
-        read_run(tmp_path)
+        read_manifest(tmp_path)
 
 
 def test_run_json_is_text_for_people(tmp_path):
     with writing_run(tmp_path / "run") as writer:
-        writer.json("run.json", {"model": "vít"})
+        writer.manifest(msgspec.structs.replace(MANIFEST, models={"vít": {}}))
     text = (tmp_path / "run" / "run.json").read_text(encoding="utf-8")
     assert '"vít"' in text
-    assert json.loads(text) == {"model": "vít"}
+    assert json.loads(text)["models"] == {"vít": {}}

@@ -8,14 +8,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from imagenet_errors.evaluate import Failure, Request, evaluate
-from imagenet_errors.inputs import Sources
+from imagenet_errors.evaluation import evaluate
+from imagenet_errors.mistakes import Failure
 from imagenet_errors.predict.images import ImageFolder
 from imagenet_errors.predict.inference import Outputs
 from imagenet_errors.predict.table import prediction_bytes
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.predictions import ReadRules
 from imagenet_errors.runs.model_facts import FACTS, facts_of, facts_of_file, with_facts
+from toy import inputs_of
 
 METHODS = {
     "Distillation": "distillation",
@@ -145,7 +146,7 @@ def own_file(val_images, tmp_path):
 
 def run_of(path, out, **more):
     rules = ReadRules(allow_partial=True)
-    return evaluate(Request((path,), Sources.given("real"), out, rules, **more))
+    return evaluate((path,), inputs_of("real"), out, rules=rules, **more)
 
 
 def test_the_facts_of_our_own_files_travel_into_the_summary(own_file, tmp_path):

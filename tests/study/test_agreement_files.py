@@ -5,11 +5,11 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from imagenet_errors.inputs import Sources
 from imagenet_errors.study.agreement import Request, agree
 from imagenet_errors.study.agreement_files import FILES, write_agreement
 from imagenet_errors.study.agreement_page import page
 from panel_world import panel_world, write_judgements
+from toy import inputs_of
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def written(tmp_path):
         world = panel_world(tmp_path)
         if rows:
             write_judgements(world.human, *rows)
-        sources = Sources(
+        sources = inputs_of(
             str(world.annotations), superclasses=tmp_path / "fish.toml", co_occurrence=tmp_path / "pairs.csv"
         )
         write_agreement(agree(Request((world.human,), sources, tmp_path / "out")), page=page)

@@ -3,10 +3,10 @@
 import pytest
 
 from imagenet_errors.chain import DEFAULT_ORDER, PUBLISHED_ORDER
-from imagenet_errors.inputs import Sources
 from imagenet_errors.study.agreement import Request, agree
 from imagenet_errors.study.agreement_page import page
 from panel_world import JUDGED, panel_world, write_judgements
+from toy import inputs_of
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def told(tmp_path):
     def make(*rows, order=DEFAULT_ORDER, **changes):
         world = panel_world(tmp_path)
         write_judgements(world.human, *(rows or JUDGED))
-        sources = Sources(
+        sources = inputs_of(
             str(world.annotations),
             oov_evidence=tmp_path / "oov.csv",
             superclasses=tmp_path / "fish.toml",

@@ -5,11 +5,11 @@ import sys
 
 import pytest
 
-from imagenet_errors.inputs import Sources
 from imagenet_errors.report.comparison import sign_test
 from imagenet_errors.study.sensitivity import Request, sensitivity
 from imagenet_errors.study.sensitivity_files import write_sensitivity
 from panel_world import panel_world
+from toy import inputs_of
 
 PREDICTIONS = {
     "good": (0, 0, 0, 10, 8, 8),
@@ -35,7 +35,7 @@ def world(tmp_path_factory):
 
 def vary(world, out, *predictions):
     """Vary everything in the small world; return the table by (choice, variant)."""
-    sources = Sources(
+    sources = inputs_of(
         str(world.annotations),
         oov_evidence=world.folder / "oov.csv",
         superclasses=world.folder / "fish.toml",

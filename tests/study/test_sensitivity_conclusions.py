@@ -7,11 +7,11 @@ import pytest
 
 import toy
 from imagenet_errors.chain import DEFAULT_ORDER, ERROR_TYPES
-from imagenet_errors.inputs import Sources
 from imagenet_errors.study.outcomes import Outcomes, agreement
 from imagenet_errors.study.sensitivity import Distributions, Effect, Request, SensitivityRun
 from imagenet_errors.study.sensitivity_conclusions import conclusions
 from imagenet_errors.study.variants import BASE, NotVaried, Variant
+from toy import inputs_of
 
 FINE, SPURIOUS, FAILURE = (
     ERROR_TYPES.index(name) for name in ("fine_grained", "spurious_correlation", "model_failure")
@@ -35,7 +35,7 @@ def effect(choice, name, *, n_agree, changed=0.0, rank=1.0, moved=(0, 0), models
 
 def told(*effects, models=True, not_varied=()):
     base = effect(BASE, BASE, n_agree=10, models=models)
-    request = Request((), (), Sources("toy.csv"), Path("out"))
+    request = Request((), (), inputs_of("toy.csv"), Path("out"))
     names = ("a", "b") if models else ()
     return conclusions(SensitivityRun(request, names, 20, (base, *effects), not_varied))
 

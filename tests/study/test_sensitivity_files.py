@@ -2,17 +2,17 @@
 
 import pytest
 
-from imagenet_errors.inputs import Sources
 from imagenet_errors.study.sensitivity import Request, sensitivity
 from imagenet_errors.study.sensitivity_files import FILES, page, rows, write_sensitivity
 from panel_world import panel_world
+from toy import inputs_of
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("world")
     world = panel_world(folder)
-    sources = Sources(str(world.annotations), co_occurrence=folder / "pairs.csv")
+    sources = inputs_of(str(world.annotations), co_occurrence=folder / "pairs.csv")
     request = Request((world.human,), (), sources, folder / "out", command=("imagenet-errors", "sensitivity"))
     return sensitivity(request, progress=lambda _what, things, _n_things: iter(things))
 

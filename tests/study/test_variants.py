@@ -10,12 +10,11 @@ import pytest
 import toy
 from imagenet_errors.chain import DEFAULT_ORDER, PUBLISHED_ORDER
 from imagenet_errors.evidence.sources import Evidence
-from imagenet_errors.inputs import Sources
 from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.study.variants import BASE, on_same_images, variants, with_support, wordnet_cut
 from imagenet_errors.tables import Annotations, Ragged
 from imagenet_errors.wordnet import load_wordnet
-from toy import BEAGLE, MUG, SOFA, TABBY, TIGER_CAT
+from toy import BEAGLE, MUG, SOFA, TABBY, TIGER_CAT, inputs_of
 
 LABELS = imagenet_1k()
 
@@ -30,7 +29,7 @@ def supported(*supports):
 
 def made(annotations=None, sources=None, **parts):
     annotations = annotations or toy.annotations((TABBY, {TABBY}))
-    return variants(sources or Sources("toy.csv"), annotations, toy.whole_evidence(**parts), labels=toy_labels())
+    return variants(sources or inputs_of("toy.csv"), annotations, toy.whole_evidence(**parts), labels=toy_labels())
 
 
 def toy_labels():
@@ -75,7 +74,7 @@ def test_each_variant_differs_from_the_base_in_its_own_choice_alone():
     ],
 )
 def test_stage_orders_are_those_that_differ_from_the_given_one(given, names):
-    found, _ = made(sources=Sources("toy.csv", stage_order=given))
+    found, _ = made(sources=inputs_of("toy.csv", stage_order=given))
     assert [variant.name for variant in found if variant.choice == "stage order"] == names
 
 
@@ -118,7 +117,7 @@ def test_support_is_varied_from_1_to_10():
 def test_a_choice_that_cannot_be_varied_says_why(parts, choice, reason, tmp_path):
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("a,b\n0,3\n")
-    _, not_varied = made(sources=Sources("toy.csv", co_occurrence=Path(pairs)), **parts)
+    _, not_varied = made(sources=inputs_of("toy.csv", co_occurrence=Path(pairs)), **parts)
     assert reason in {one.choice: one.reason for one in not_varied}[choice]
 
 

@@ -123,13 +123,13 @@ def relative_errors(shared, tmp_path_factory):
     """(ours - published) / published fine-grained counts, of eight models in four groups, as [8, 4]."""
     import pandas as pd
 
-    from imagenet_errors.evaluate import Request, evaluate
-    from imagenet_errors.inputs import Sources
+    from imagenet_errors.evaluation import evaluate
+    from toy import inputs_of
 
     out = tmp_path_factory.mktemp("relation") / "run"
     files = tuple(shared / "predictions_many" / f"{model}.parquet" for model in SAME_WEIGHTS)
     annotations = shared / "annotations" / "human_accuracy_v3.0.0_labels_only.json"
-    evaluate(Request(files, Sources(str(annotations)), out))
+    evaluate(files, inputs_of(str(annotations)), out)
     counts = pd.read_parquet(out / "distribution.parquet").set_index(["error_type", "model", "group"])["count"]
     errors = []
     for group in GROUPS:

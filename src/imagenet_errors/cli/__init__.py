@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Parameter
 
 from imagenet_errors import __version__
 from imagenet_errors.problems import InputError
@@ -46,6 +46,7 @@ def program(arguments: Sequence[str]) -> App:
         suppress_keyboard_interrupt=False,
         result_action="return_value",
         help_format="plaintext",
+        default_parameter=Parameter(allow_repeating=True),
     )
     asked = [name for name in arguments[:1] if name in COMMANDS]
     for name in asked or COMMANDS:

@@ -21,9 +21,7 @@ ENGINES = ("local", "ray")
 
 
 def batch(
-    models: predicting.Models = (),
-    /,
-    *,
+    *models: predicting.Models,
     images: predicting.Images = None,
     checkpoint: predicting.Checkpoint = None,
     basis: Basis = options.AS_PUBLISHED,
@@ -58,7 +56,9 @@ def batch(
 
     settings = computing.settings()
     folder = options.out_or_default(out, (), alone="batch")
-    request = BatchRequest(basis.inputs(evidence), folder, allow_partial=allow_partial, command=tuple(sys.argv))
+    request = BatchRequest(
+        basis.inputs(evidence, offline=settings.offline), folder, allow_partial=allow_partial, command=tuple(sys.argv)
+    )
     chosen = engine_named(engine, address=ray_address, gpu_share=gpu_share, cpus=cpus_per_model)
     resolution = resolve(list(models), checkpoint=checkpoint, register=settings.register)
     listing = read_folder(predicting.folder_given(images))

@@ -15,18 +15,17 @@ Demo = Annotated[bool, Parameter(help="Evaluate the shipped predictions.", group
 
 
 def evaluate(
-    predictions: options.Predictions = (),
-    /,
-    *,
+    *predictions: options.Predictions,
     basis: Basis = options.AS_PUBLISHED,
     evidence: EvidenceFiles = options.NO_FILES,
     reading: Reading = options.READ_STRICTLY,
     demo: Demo = False,
+    offline: options.Offline = False,
     out: options.Out = None,
     as_json: options.AsJson = False,
 ) -> int:
     """Tell how bad each model's mistakes are: verdicts with reasons, distributions, accuracies."""
-    from imagenet_errors.evaluate import evaluate as evaluate_files
+    from imagenet_errors.evaluation import evaluate as evaluate_files
     from imagenet_errors.report.terminal import evaluation_view
     from imagenet_errors.runs.directory import summary_table
     from imagenet_errors.shipped import shipped
@@ -35,7 +34,7 @@ def evaluate(
     folder = options.out_or_default(out, given, alone="demo" if demo else "evaluation")
     evaluation = evaluate_files(
         given,
-        basis.inputs(evidence),
+        basis.inputs(evidence, offline=offline),
         folder,
         rules=reading.rules(allow_partial=demo),
         command=tuple(sys.argv),

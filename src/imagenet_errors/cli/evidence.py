@@ -54,9 +54,7 @@ _TRAINING, _PUBLISHED = Neighbours(), Encoding()
 
 
 def evidence(
-    predictions: options.Predictions = (),
-    /,
-    *,
+    *predictions: options.Predictions,
     images: Annotated[
         Path | None,
         Parameter(help="The evaluated images, in class folders or flat. Needed.", group=INPUTS, show_default=False),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Group, Parameter
 
 from imagenet_errors.chain import DEFAULT_ORDER
+from imagenet_errors.downloads import OFFLINE_VARIABLE, names_for
 from imagenet_errors.evidence.source import Source
 from imagenet_errors.evidence.sources import OPTIONS
 from imagenet_errors.inputs import Inputs
@@ -26,25 +28,26 @@ SOME_FAILED = 1
 ROLES = ("name", "index", "label", "confidence", "scores")
 
 Predictions = Annotated[
-    tuple[Path, ...],
-    Parameter(
-        help="Files or folders of predictions; each file is one model, named by its stem.",
-        group=INPUTS,
-        show_default=False,
-        negative=(),
-    ),
+    Path,
+    Parameter(help="Files or folders of predictions; each file is one model, named by its stem.", group=INPUTS),
 ]
+"""One of any number of arguments."""
 RunDir = Annotated[Path, Parameter(help="A run directory.", group=INPUTS)]
 Out = Annotated[Path | None, Parameter(help="The folder to write.", group=OUTPUT)]
+Offline = Annotated[
+    bool, Parameter(help="Download nothing; use what is here or on the mirror's disk.", group=INPUTS, negative=())
+]
 AsJson = Annotated[bool, Parameter(name="--json", help="Print JSON instead of tables.", group=OUTPUT, negative=())]
 
 
 def _evidence_field(source: Source) -> tuple[str, Any, Any]:
     """Return one source's option as a field: name, type with its help, default."""
-    parameter = Parameter(help=source.help, group=EVIDENCE, show_default=False, negative=())
+    names = names_for(source.flag)
+    told = f"{source.help} Also by name: {', '.join(names)}." if names else source.help
+    parameter = Parameter(help=told, group=EVIDENCE, show_default=False, negative=())
     if source.many:
-        return source.option, Annotated[tuple[Path, ...], parameter], field(default=())
-    return source.option, Annotated[Path | None, parameter], field(default=None)
+        return source.option, Annotated[tuple[str, ...], parameter], field(default=())
+    return source.option, Annotated[str | None, parameter], field(default=None)
 
 
 if TYPE_CHECKING:
@@ -72,7 +75,10 @@ class Basis:
 
     annotations: Annotated[
         str,
-        Parameter(help="real (shipped ReaL labels), multilabel (expert labels, fetched once) or FILE.", group=INPUTS),
+        Parameter(
+            help=f"real (shipped ReaL labels), FILE, or what is fetched once: {', '.join(names_for('--annotations'))}.",
+            group=INPUTS,
+        ),
     ] = "real"
     rejected_labels: Annotated[
         str,
@@ -89,8 +95,9 @@ class Basis:
         ),
     ] = ""
 
-    def inputs(self, files: EvidenceFiles) -> Inputs:
-        """Return what the library takes."""
+    def inputs(self, files: EvidenceFiles, *, offline: bool = False) -> Inputs:
+        """Return what the library takes; evidence that is named and not here is fetched, unless ``offline``."""
+        stay_offline(offline)
         order = tuple(self.stage_order.replace(" ", "").split(",")) if self.stage_order else DEFAULT_ORDER
         inputs = Inputs(self.annotations, {}, order, self.rejected_labels)
         return inputs.with_evidence(**{option: getattr(files, option) for option in OPTIONS})
@@ -139,6 +146,12 @@ class Reading:
             allow_partial=allow_partial or self.allow_partial,
             check_order=self.check_order,
         )
+
+
+def stay_offline(wanted: bool) -> None:
+    """Let nothing in this process, nor in those it starts, download published files."""
+    if wanted:
+        os.environ[OFFLINE_VARIABLE] = "1"
 
 
 def columns_stated(stated: tuple[str, ...]) -> dict[str, str]:

@@ -9,9 +9,7 @@ from imagenet_errors.cli.screen import console
 
 
 def predict(
-    models: predicting.Models = (),
-    /,
-    *,
+    *models: predicting.Models,
     images: predicting.Images = None,
     checkpoint: predicting.Checkpoint = None,
     computing: Computing = predicting.BY_DEFAULT,

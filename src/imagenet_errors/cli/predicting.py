@@ -21,14 +21,10 @@ if TYPE_CHECKING:
     from imagenet_errors.predict.settings import Settings
 
 Models = Annotated[
-    tuple[str, ...],
-    Parameter(
-        help="timm models: names, wildcards in quotes, files with a name a line, NAME=CHECKPOINT.",
-        group=INPUTS,
-        show_default=False,
-        negative=(),
-    ),
+    str,
+    Parameter(help="timm models: names, wildcards in quotes, files with a name a line, NAME=CHECKPOINT.", group=INPUTS),
 ]
+"""One of any number of arguments."""
 Images = Annotated[
     Path | None, Parameter(help="The folder of images, subfolders included. Needed.", group=INPUTS, show_default=False)
 ]

@@ -14,9 +14,7 @@ from imagenet_errors.cli.screen import console, progress
 
 
 def sensitivity(
-    predictions: options.Predictions = (),
-    /,
-    *,
+    *predictions: options.Predictions,
     human: Human = (),
     basis: Basis = options.AS_PUBLISHED,
     evidence: EvidenceFiles = options.NO_FILES,

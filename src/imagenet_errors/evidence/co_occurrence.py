@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from imagenet_errors.evidence.source import Loaded, Source, Subject
 from imagenet_errors.images import ImageIndex
-from imagenet_errors.labels import LabelSpace, imagenet_1k
+from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.annotations import read_real
 from imagenet_errors.tables import Annotations, Cases, Ragged, row_codes
@@ -59,7 +59,7 @@ class CoOccurrence:
         held = row_codes(own.owners, own.values)
         owners = cases.accepted.owners
         is_own = np.isin(row_codes(owners, pair[0]), held) & np.isin(row_codes(owners, pair[1]), held)
-        n_images = n_images - is_own.astype(np.int32)
+        n_images = np.maximum(n_images - is_own.astype(np.int32), 0)
         return counts & (n_images >= self.n_least), n_images
 
 
@@ -101,7 +101,7 @@ def learnt(annotations: Annotations, labels: LabelSpace) -> CoOccurrence:
     Source: Peychev et al., NeurIPS 2023 (co-occurrence is learnt outside the evaluated images); Beyer et al. 2020.
     Differs: the published program knows the case of the expert labels alone.
     """
-    if labels.wnids != imagenet_1k().wnids:
+    if not labels.is_imagenet:
         sets = with_labels(annotations)
         return co_occurrence(sets, len(labels), source=_told(sets, "the annotations themselves"), own=sets)
     real = read_real(labels)
@@ -169,7 +169,8 @@ def read_co_occurrence(path: Path, labels: LabelSpace) -> CoOccurrence:
 
 def _load(paths: tuple[Path, ...], subject: Subject) -> Loaded:
     made = read_co_occurrence(paths[0], subject.labels) if paths else learnt(subject.annotations, subject.labels)
-    pairs = made.without(subject.parts["superclasses"].shares)
+    superclasses = subject.parts.get("superclasses")
+    pairs = made if superclasses is None else made.without(superclasses.shares)
     n_pairs = int(np.triu(pairs.pairs, 1).sum())
     if not n_pairs:
         reason = f"no pair of classes without a common superclass is seen together in {MIN_IMAGES} of {pairs.source}"

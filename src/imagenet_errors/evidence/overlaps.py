@@ -46,6 +46,8 @@ def load_overlaps(labels: LabelSpace, path: Path | None = None) -> Overlaps:
 
 
 def _load(_paths: tuple[Path, ...], subject: Subject) -> Loaded:
+    if not subject.labels.is_imagenet:
+        return Loaded(None, reason="no pairs of overlapping classes are known for these classes")
     return Loaded(load_overlaps(subject.labels))
 
 

@@ -117,7 +117,7 @@ def load_superclasses(path: Path | None = None, *, labels: LabelSpace | None = N
         There is nothing to read at ``path``, or a file or an entry in it is at fault; the text names the
         file, the entry and the way out.
     """
-    if path is None and (labels is None or labels is imagenet_1k()):
+    if path is None and (labels is None or labels.is_imagenet):
         return _shipped_superclasses()
     labels = labels or imagenet_1k()
     return _relation(read_groups(path or shipped("superclasses"), labels, load_wordnet()), len(labels))
@@ -140,6 +140,8 @@ def _relation(groups: list[Group], n_classes: int) -> Superclasses:
 
 
 def _load(paths: tuple[Path, ...], subject: Subject) -> Loaded:
+    if not paths and not subject.labels.is_imagenet:
+        return Loaded(None, reason="no superclasses of these classes were given: pass --superclasses DIR")
     if not paths:
         return Loaded(load_superclasses(labels=subject.labels))
     return Loaded(load_superclasses(paths[0], labels=subject.labels))

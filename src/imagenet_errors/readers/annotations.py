@@ -24,6 +24,7 @@ from imagenet_errors.shipped import shipped
 from imagenet_errors.tables import Annotations, Ragged
 
 _BOM = b"\xef\xbb\xbf"
+_TEXTS = ("file_name", "labels", "id", "proposed_labels", "unclear_multi_labels")
 _NO_CLASS = np.iinfo(np.int16).max
 
 
@@ -161,7 +162,7 @@ def _from_real_json(path: Path, labels: LabelSpace) -> Annotations:
 
 
 def _from_table(path: Path, labels: LabelSpace, *, is_parquet: bool) -> Annotations:
-    table = _read_table(path, is_parquet=is_parquet)
+    table = _corrections_as_annotations(_read_table(path, is_parquet=is_parquet))
     missing = [name for name in ("file_name", "labels") if name not in table.column_names]
     if missing:
         raise InputError(
@@ -187,6 +188,25 @@ def _from_table(path: Path, labels: LabelSpace, *, is_parquet: bool) -> Annotati
     return _checked(path, names, accepted, problematic, original, labels=labels)
 
 
+def _corrections_as_annotations(table: pa.Table) -> pa.Table:
+    """Return a table of corrected labels in the layout of a user's own table; any other as it is.
+
+    Source: Kisel et al., Flaws of ImageNet (ICLR 2025), github.com/klarajanouskova/ImageNet: ``id``,
+        ``original_label``, ``proposed_labels`` and, in the expert multi-labels, ``unclear_multi_labels``
+        (accepted too, as in the official file) and ``is_problematic``.
+    """
+    if not {"id", "original_label", "proposed_labels"} <= set(table.column_names):
+        return table
+    sure = pc.fill_null(table["proposed_labels"].cast(pa.string()), "")
+    columns = {"file_name": table["id"], "labels": sure, "label": table["original_label"]}
+    if "unclear_multi_labels" in table.column_names:
+        unclear = pc.fill_null(table["unclear_multi_labels"].cast(pa.string()), "")
+        columns["labels"] = pc.binary_join_element_wise(sure, unclear, " ")
+    if "is_problematic" in table.column_names:
+        columns["problematic"] = table["is_problematic"]
+    return pa.table(columns)
+
+
 def _column(table: pa.Table, name: str, kind: pa.DataType, path: Path) -> pa.Array:
     """Return a column as its type; an empty cell of ``problematic`` means no, any other is refused."""
     try:
@@ -209,7 +229,7 @@ def _read_table(path: Path, *, is_parquet: bool) -> pa.Table:
     try:
         if is_parquet:
             return pyarrow.parquet.ParquetFile(path).read()
-        as_text = pyarrow.csv.ConvertOptions(column_types={"file_name": pa.string(), "labels": pa.string()})
+        as_text = pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(_TEXTS, pa.string()))
         return pyarrow.csv.read_csv(path, convert_options=as_text)
     except (pa.ArrowException, OSError) as error:
         raise InputError(path, f"cannot be read as a table: {error}", fix="Give Parquet, CSV or JSON.") from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,10 @@ import pyarrow.types as pt
 from numpy.typing import NDArray
 
 from imagenet_errors.problems import InputError, counted
-from imagenet_errors.readers.columns import Roles, choose_roles
-from imagenet_errors.readers.fields import Field, fields_of
-from imagenet_errors.readers.raw import RawPredictions
+from imagenet_errors.readers.columns import Claim, Roles, choose_roles
+from imagenet_errors.readers.fields import Content, Field, fields_of
+from imagenet_errors.readers.headers import words_of
+from imagenet_errors.readers.raw import Candidate, RawPredictions
 from imagenet_errors.readers.scores import ArrayScores, rows_a_chunk
 from imagenet_errors.readers.values import class_indices, has_no_value, numbers, pick, to_numpy, value_matrix
 
@@ -75,7 +76,53 @@ def read_columns(
         raise InputError(source.path, "the file has no rows", fix="Predict again.")
     fields = fields_of(headers, arrays, where=source.path)
     roles = choose_roles(fields, where=source.path, columns=columns)
-    return assemble(roles, source, n_rows=len(arrays[0]))
+    best = best_rows(fields, roles, where=source.path)
+    if best is None:
+        return assemble(roles, source, n_rows=len(arrays[0]))
+    note = f"The table has a row a rank; the best of each of {counted(len(best), 'image')} was read."
+    source = replace(source, notes=(*source.notes, note))
+    fields = fields_of(headers, [array.take(pa.array(best)) for array in arrays], where=source.path)
+    roles = choose_roles(fields, where=source.path, columns=columns)
+    return assemble(roles, source, n_rows=len(best))
+
+
+def best_rows(fields: Sequence[Field], roles: Roles, *, where: Path) -> NDArray[np.int64] | None:
+    """Return int64 [m]: each image's best row in a long table with a row a rank; None for other tables.
+
+    Such a table has a column of ranks, or for each image equally many rows with different classes and a confidence.
+    """
+    states = roles.index or roles.label
+    if roles.name is None or states is None or states.n_values > 1 or states.is_list:
+        return None
+    image = _codes(roles.name)
+    n_images = int(image.max(initial=-1)) + 1
+    if n_images == len(image):
+        return None
+    ranks = [field for field in fields if "rank" in words_of(field.header) and field.content is Content.INTEGER]
+    if ranks:
+        worth = -class_indices(ranks[0].members[0], where=where, header=ranks[0].header).astype(np.float64)
+    elif roles.confidence is not None and roles.confidence.n_values == 1 and _are_ranked(image, _codes(states)):
+        values = to_numpy(numbers(roles.confidence.members[0], where=where, header=roles.confidence.header))
+        worth = np.where(np.isnan(values), np.inf, values)
+    else:
+        return None
+    order = np.lexsort((np.arange(len(image)), -worth, image))
+    _, first = np.unique(image[order], return_index=True)
+    return np.sort(order[first])
+
+
+def _codes(field: Field) -> NDArray[np.int64]:
+    """Return int64 [n]: one number for each distinct value."""
+    encoded = pc.dictionary_encode(field.members[0].cast(pa.string()), null_encoding="encode")
+    codes: NDArray[np.int64] = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes
+
+
+def _are_ranked(image: NDArray[np.int64], state: NDArray[np.int64]) -> bool:
+    """Say whether each image has equally many rows, of different classes."""
+    rows_an_image = np.bincount(image)
+    pairs = image * (int(state.max(initial=0)) + 1) + state
+    return bool((rows_an_image == rows_an_image[0]).all() and len(np.unique(pairs)) == len(pairs))
 
 
 def assemble(roles: Roles, source: Source, *, n_rows: int) -> RawPredictions:
@@ -86,7 +133,7 @@ def assemble(roles: Roles, source: Source, *, n_rows: int) -> RawPredictions:
     if roles.index:
         index = class_indices(pick(roles.index, place, where=where), where=where, header=roles.index.header)
     text = _text(pick(roles.label, place, where=where)) if roles.label else None
-    invalid = _without_class(index, text) if roles.scores is None else {}
+    invalid = _without_class(index, text) if roles.scores is None and not roles.claims else {}
     share, unusable, more = _confidences(confidence, roles)
     scores = None if roles.scores is None else _scores(roles.scores, where)
     return RawPredictions(
@@ -95,6 +142,9 @@ def assemble(roles: Roles, source: Source, *, n_rows: int) -> RawPredictions:
         names=None if roles.name is None else _names(roles.name.members[0]),
         index=index,
         text=text,
+        ranks=None if roles.index is None else _ranks(roles.index, place, where=where),
+        candidates=tuple(_candidate(claim, where) for claim in roles.claims),
+        stored_as=_narrow_type(roles.index),
         confidence=share,
         n_outputs=None if scores is None else scores.shape[1],
         invalid=invalid | unusable,
@@ -104,16 +154,41 @@ def assemble(roles: Roles, source: Source, *, n_rows: int) -> RawPredictions:
     )
 
 
+def _candidate(claim: Claim, where: Path) -> Candidate:
+    index, label = claim.index, claim.label
+    return Candidate(
+        claim.header,
+        None if index is None else class_indices(index.members[0], where=where, header=index.header),
+        None if label is None else _text(label.members[0]),
+        claim.is_named,
+    )
+
+
+def _ranks(field: Field, place: NDArray[np.int64], *, where: Path) -> NDArray[np.int64] | None:
+    """Return int64 [n, k]: the ranked classes as written, -1 for none; None where values tell the best one."""
+    if field.n_values == 1 or place.any():
+        return None
+    return np.nan_to_num(value_matrix(field, where=where), nan=-1).astype(np.int64)
+
+
+def _narrow_type(field: Field | None) -> str:
+    """Return the name of a type of one byte, which holds no class above 255."""
+    kind = None if field is None else field.members[0].type
+    if kind is not None and pt.is_list(kind):
+        kind = kind.value_type
+    return str(kind) if kind is not None and pt.is_integer(kind) and kind.bit_width == 8 else ""
+
+
 def _names(array: pa.Array) -> pa.StringArray:
     """Return names as text, exactly as written; null becomes the empty name, which no image has."""
     if pt.is_floating(array.type):  # whole numbers that a missing one turned into floats: 293.0 is 293
         array = array.cast(pa.int64(), safe=False)
-    return array.cast(pa.string()).fill_null("")
+    return pc.utf8_trim_whitespace(array.cast(pa.string()).fill_null(""))
 
 
 def _text(array: pa.Array) -> pa.StringArray:
     blank = pa.array(has_no_value(array))
-    return pc.if_else(blank, pa.scalar(None, pa.string()), array.cast(pa.string()))
+    return pc.if_else(blank, pa.scalar(None, pa.string()), pc.utf8_trim_whitespace(array.cast(pa.string())))
 
 
 def _without_class(index: NDArray[np.int64] | None, text: pa.StringArray | None) -> dict[str, NDArray[np.int64]]:

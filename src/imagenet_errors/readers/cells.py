@@ -15,20 +15,39 @@ import pyarrow.compute as pc
 
 from imagenet_errors.problems import InputError, counted
 
-_ITEM = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\s,\[\]'"]+)""", re.DOTALL)
+_ITEM = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\s,;|\[\]()'"]+)""", re.DOTALL)
 _WRAPPED = r"\b(?:np\.\w+|tensor|array)\(([^()]*)\)"
 """How numpy 2 and torch print a number inside a Python list: ``np.float64(0.5)``, ``tensor(65)``."""
+_KEYWORD = (
+    r""",\s*(?:device|dtype|grad_fn|requires_grad|size|shape)\s*=\s*(?:'[^']*'|"[^"]*"|<[^>]*>|\([^()]*\)|[\w.]+)"""
+)
+"""What torch and numpy print behind a value: ``tensor([65], device='cuda:0')``; it is no further rank."""
+_VALUE = r"(?:[-+]?\d*\.?\d+(?:[eE][-+]?\d+)?|n\d{8})"
+_SEPARATED = re.compile(rf"{_VALUE}(?:(?:\s*[;|]\s*|\s+|,\s+|,(?=[^,]*,)){_VALUE})*(?:,{_VALUE})?")
+_SHORTENED = ("...", "\u2026")
+"""What numpy writes for values that it leaves out, and what some editors make of it."""
 
 
 def looks_like_a_list(cell: str) -> bool:
-    """Say whether a cell holds a list: ``[...]``, perhaps inside ``array(...)`` or ``tensor(...)``."""
+    """Say whether a cell holds several values: ``[...]``, ``array([...])``, ``(65, 1)``, ``65 1 2`` or ``65;1;2``."""
     bare = cell.strip()
-    return bare.startswith(("[", "array([", "tensor([")) and bare.endswith(("]", ")"))
+    if bare.startswith(("[", "array([", "tensor([", "(")) and bare.endswith(("]", ")")):
+        return not bare.startswith("(") or "," in bare
+    return len(bare) > 2 and not bare.isdecimal() and _are_separated(bare)
+
+
+def _are_separated(bare: str) -> bool:
+    """Say whether a text is classes one behind another; ``0,5`` is a decimal comma and no list."""
+    if re.fullmatch(rf"[-+]?\d+,\d+(?:[eE][-+]?\d+)?|{_VALUE}", bare):
+        return False
+    return _SEPARATED.fullmatch(bare) is not None
 
 
 def unwrapped(cells: pa.StringArray) -> pa.StringArray:
-    """Replace ``np.float64(0.5)`` and ``tensor(65)`` by the number inside."""
-    return pc.replace_substring_regex(cells, _WRAPPED, r"\1")
+    """Replace ``np.float64(0.5)``, ``tensor(65)`` and ``tensor(65, device='cuda:0')`` by the number inside."""
+    if not pc.any(pc.match_substring(cells, "(")).as_py():
+        return cells
+    return pc.replace_substring_regex(pc.replace_substring_regex(cells, _KEYWORD, ""), _WRAPPED, r"\1")
 
 
 def parse_list_cells(cells: pa.StringArray, *, where: Path | str) -> pa.ListArray:
@@ -42,6 +61,7 @@ def parse_list_cells(cells: pa.StringArray, *, where: Path | str) -> pa.ListArra
     InputError
         numpy left items out of a long array (``...``).
     """
+    cells = unwrapped(cells)
     if pc.any(pc.match_substring_regex(cells, "['\"]")).as_py():
         lists = pa.array([_items(cell) for cell in cells.to_pylist()], type=pa.list_(pa.string()))
     else:
@@ -52,14 +72,14 @@ def parse_list_cells(cells: pa.StringArray, *, where: Path | str) -> pa.ListArra
 
 def _bare_items(cells: pa.StringArray) -> pa.ListArray:
     """Split cells of numbers, which need no care for quotes; an empty list becomes null."""
-    spaced = pc.replace_substring_regex(unwrapped(cells), r"(array|tensor)\(|[\[\](),]", " ")
+    spaced = pc.replace_substring_regex(cells, r"(array|tensor)\(|[\[\](),;|]", " ")
     trimmed = pc.utf8_trim_whitespace(spaced)
     filled = pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
     lists = pc.utf8_split_whitespace(filled).cast(pa.list_(pa.string()))
-    dots = pc.equal(lists.flatten(), "...")
+    dots = pc.is_in(lists.flatten(), value_set=pa.array(_SHORTENED))
     if not pc.any(dots).as_py():
         return lists
-    return pa.array([[None if item == "..." else item for item in row or []] for row in lists.to_pylist()])
+    return pa.array([[None if item in _SHORTENED else item for item in row or []] for row in lists.to_pylist()])
 
 
 def _refuse_shortened(lists: pa.ListArray, *, where: Path | str) -> None:
@@ -79,7 +99,7 @@ def _items(cell: str | None) -> list[str | None] | None:
     """Return the items of one cell; None for three dots, and for no cell or an empty list."""
     if cell is None:
         return None
-    if "\\" in cell or "..." in cell:
+    if "\\" in cell or any(dots in cell for dots in _SHORTENED):
         return [_unquoted(match) for match in _ITEM.finditer(cell)] or None
     return [single or double or bare for single, double, bare in _ITEM.findall(cell)] or None
 
@@ -88,7 +108,7 @@ def _unquoted(match: re.Match[str]) -> str | None:
     single, double, bare = match.groups()
     quoted = single if single is not None else double
     if quoted is None:
-        return None if bare == "..." else bare
+        return None if bare in _SHORTENED else bare
     if "\\" not in quoted:
         return quoted
     try:

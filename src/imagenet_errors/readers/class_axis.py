@@ -21,6 +21,8 @@ from imagenet_errors.shipped import shipped
 
 IMAGENET_1K = "imagenet-1k"
 BACKGROUND_FIRST = "1001"
+DEVKIT = "devkit"
+"""The order of ILSVRC2012_ID, in which the development kit and darknet count classes (the kit from 1)."""
 _HEADERS = {"wnid", "wnids", "synset", "synsets", "index", "idx", "id", "label", "class", "name"}
 
 

@@ -35,6 +35,24 @@ _ROW_NUMBERS_FROM = 10
 
 
 @dataclass(frozen=True, eq=False)
+class Claim:
+    """Fields that may state the predicted class: an index, a text, or both of one prediction."""
+
+    index: Field | None
+    label: Field | None
+
+    @property
+    def header(self) -> str:
+        """The header it goes by."""
+        return next(field.header for field in (self.index, self.label) if field is not None)
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the header says that it is a class, if not whose."""
+        return any(field is not None and field.meaning is Meaning.CLASS for field in (self.index, self.label))
+
+
+@dataclass(frozen=True, eq=False)
 class Roles:
     """The field that plays each role, None where none does; ``notes`` says what was decided."""
 
@@ -44,6 +62,8 @@ class Roles:
     confidence: Field | None = None
     scores: Field | None = None
     notes: tuple[str, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    """All that may state the class, where there are several; the images' labels then tell which does."""
 
 
 def choose_roles(
@@ -78,28 +98,44 @@ def choose_roles(
     if not (roles.index or roles.label):
         is_dense = scores_apart or "scores" in stated or any(map(_is_class_axis, free))
         roles = _with_classes(roles, free, where, explicit_only=is_dense)
-    free = [field for field in free if field not in (roles.index, roles.label)]
+    free = [field for field in free if field not in (roles.index, roles.label, *_claimed(roles))]
     roles = _with_values(roles, free, where)
-    if not (roles.index or roles.label or roles.scores or scores_apart):
+    if not (roles.index or roles.label or roles.scores or scores_apart or roles.claims):
         if all(field.content is Content.IMAGE for field in fields):
             raise InputError(
                 where, "only image names, no predicted classes", fix="A list of names goes to --row-order."
             )
         _refuse(where, "no column tells the predicted class", fields, "index")
-    if roles.scores and "scores" not in stated and _are_ranks(roles.scores):
+    if roles.scores and "scores" not in stated and _are_ranks(roles.scores, where):
         raise InputError(
             where,
             f"column {roles.scores.header!r} holds the largest values of each row without their classes",
             fix="Write the classes too (timm: --include-index), or the values of all classes.",
         )
-    return roles
+    return replace(roles, notes=(*roles.notes, *_left_over(fields, roles)))
 
 
-def _are_ranks(field: Field) -> bool:
+def _claimed(roles: Roles) -> list[Field | None]:
+    return [field for claim in roles.claims for field in (claim.index, claim.label)]
+
+
+def _left_over(fields: Sequence[Field], roles: Roles) -> list[str]:
+    """Name the columns that play no role and of which nothing was said yet."""
+    used = (roles.name, roles.index, roles.label, roles.confidence, roles.scores, *_claimed(roles))
+    told = " ".join(roles.notes)
+    unused = [field.header for field in fields if field not in used and repr(field.header) not in told]
+    unused = [header for header in unused if not is_unlabelled(header)]
+    if not unused:
+        return []
+    listed = ", ".join(map(repr, unused[:8])) + (f" and {len(unused) - 8:,} more" if len(unused) > 8 else "")
+    return [f"Not used: {'column' if len(unused) == 1 else 'columns'} {listed}."]
+
+
+def _are_ranks(field: Field, where: Path | str) -> bool:
     """Say whether a few values a row fall in every row, as those of a top-k do, and not of a class axis."""
     if field.n_values >= WIDE:
         return False
-    values = value_matrix(field)
+    values = value_matrix(field, where=where)
     return bool((np.diff(values, axis=1) <= 0).all())
 
 
@@ -161,6 +197,8 @@ def _name(fields: Sequence[Field], where: Path | str) -> Field | None:
 
 def _name_right(field: Field) -> int:
     """Return how good a claim a field has to be the image name; 0 is none."""
+    if field.content in (Content.EMPTY, Content.OTHER):
+        return 0
     strength = name_strength(field.header)
     looks = field.content is Content.IMAGE
     if field.meaning is Meaning.WEAK_NAME:
@@ -198,6 +236,10 @@ def _with_classes(roles: Roles, fields: Sequence[Field], where: Path | str, *, e
         if pool:
             break
     pool, note = _without_row_numbers(pool)
+    several = _several(pool, claims)
+    if several:
+        notes = (*roles.notes, *note, *_unused(fields, pool, (), explicit_only=False))
+        return replace(roles, claims=several, notes=notes)
     index = _best_index([field for field in pool if field.content in NUMERIC], where)
     label = _best_label([field for field in pool if field.content in TEXTUAL], where)
     notes = [*roles.notes, *note, *_unused(fields, pool, (index, label), explicit_only=explicit_only)]
@@ -207,6 +249,40 @@ def _with_classes(roles: Roles, fields: Sequence[Field], where: Path | str, *, e
         if field is not None and field.meaning is Meaning.UNKNOWN and not is_positional(field)
     ]
     return replace(roles, index=index, label=label, notes=tuple(notes))
+
+
+def _several(pool: list[Field], claims: Sequence[Field]) -> tuple[Claim, ...]:
+    """Return who may state the class where what the headers say does not settle it; else none.
+
+    Beside a mere ``label``, a whole-number column that no header explains may be a model's prediction, and so may
+    each of several such columns. An index and a text are taken for one prediction where there is one of each.
+    """
+    if not pool or pool[0].meaning not in (Meaning.CLASS, Meaning.UNKNOWN):
+        return ()
+    loose = [
+        field
+        for field in claims
+        if field.meaning is Meaning.UNKNOWN and field.content is Content.INTEGER and _may_be_class(field)
+    ]
+    loose = [field for field in loose if not _counts_rows(field) and field.n_values == 1 and not field.is_list]
+    labelled = _distinct([field for field in pool if field.meaning is Meaning.CLASS])
+    whole = [field for field in labelled if field.content is Content.INTEGER]
+    texts = [field for field in labelled if field.content in TEXTUAL]
+    if len(whole) <= 1 and labelled:
+        own = [Claim(whole[0] if whole else None, _best_of_texts(texts))] if whole or texts else []
+    else:
+        own = [Claim(field, None) for field in whole] + [Claim(None, field) for field in texts]
+    several = [*own, *(Claim(field, None) for field in _distinct(loose))]
+    return tuple(several) if len(several) > 1 else ()
+
+
+def _best_of_texts(texts: Sequence[Field]) -> Field | None:
+    return next((field for field in texts if field.content is Content.WNID), texts[0] if texts else None)
+
+
+def _distinct(fields: Sequence[Field]) -> list[Field]:
+    """Return the fields without those that hold the same as one before."""
+    return [field for i, field in enumerate(fields) if not any(_same_values(field, one) for one in fields[:i])]
 
 
 def _is_vector(field: Field) -> bool:
@@ -242,11 +318,13 @@ def _counts_rows(field: Field) -> bool:
     array = field.members[0]
     if field.n_values > 1 or field.is_list or field.content is not Content.INTEGER or len(array) < _ROW_NUMBERS_FROM:
         return False
-    if array[0].as_py() not in (0, 1, "0", "1"):
+    if array[0].as_py() not in (0, 1, "0", "1") or array.null_count:
         return False
-    start = int(array[0].as_py())
-    counted = pa.array(np.arange(start, start + len(array)))
-    return bool(array.equals(counted.cast(array.type)))
+    try:
+        values = array.cast(pa.int64()).to_numpy()
+    except pa.ArrowInvalid:
+        return False
+    return bool(np.array_equal(values, np.arange(len(values)) + values[0]))
 
 
 def _best_index(candidates: list[Field], where: Path | str) -> Field | None:
@@ -286,7 +364,7 @@ def _with_values(roles: Roles, fields: Sequence[Field], where: Path | str) -> Ro
         if field.content in NUMERIC | {Content.BLANK} and field.meaning not in (Meaning.TRUTH, Meaning.IGNORED)
     ]
     vectors = [field for field in numbers if _is_vector(field)]
-    has_class = roles.index is not None or roles.label is not None
+    has_class = roles.index is not None or roles.label is not None or bool(roles.claims)
     dense = [field for field in vectors if not has_class or field.n_values >= WIDE]
     if roles.scores is None and dense:
         roles = replace(roles, scores=_only(_strongest(dense), "scores", where))

@@ -21,7 +21,7 @@ import pyarrow as pa
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.assemble import Source, read_columns
 from imagenet_errors.readers.damage import refusing_damage
-from imagenet_errors.readers.fields import POSITIONAL, WIDE, Content, content_of, is_wnid
+from imagenet_errors.readers.fields import POSITIONAL, WIDE, Content, content_of, is_wnid, refuse_transposed
 from imagenet_errors.readers.headers import Meaning, meaning_of
 from imagenet_errors.readers.raw import RawPredictions
 
@@ -34,6 +34,11 @@ _DELIMITERS = {
 _SAMPLE_BYTES = (1 << 16, 1 << 23)
 """Looked at to tell the layout: more only where few records fit in."""
 _SAMPLE_ROWS = 20
+_LONGEST_PREAMBLE = 20
+"""Lines of titles and logs that are looked for above a table."""
+_EXCEL = re.compile(rb"\s*sep=([,;|\t])[^\S\n]*(?=\n)", re.IGNORECASE)
+_MOST_COLUMNS = 50_000
+"""More than twice the widest head (21,843 classes)."""
 _NOT_FINITE = frozenset(("", "nan", "+nan", "-nan", "inf", "+inf", "-inf", "infinity", "-infinity"))
 _LONGEST_CELL = 1 << 24
 """Bytes: 21,843 scores of one image in one cell take some 300 kB; the csv module's own limit is 128 kB."""
@@ -68,20 +73,79 @@ def read_delimited(text: bytes, path: Path, *, columns: Mapping[str, str] | None
         Lines of different lengths, a quote that is never closed, or see
         :func:`imagenet_errors.readers.assemble.read_columns`.
     """
-    text = _without_comments(text)
-    delimiter = _delimiter(text)
+    stated, text = _body(text)
+    delimiter = stated or _delimiter(text)
     if delimiter == " ":
         text = _single_blanks(text)
+    text = _without_preamble(_close_quotes(text, delimiter), delimiter)
     layout = _layout(text, delimiter, path)
     table = _parse(text, layout, path)
     return read_columns(layout.headers, table.columns, Source(path, layout.words), columns=columns)
 
 
-def _without_comments(text: bytes) -> bytes:
-    """Drop lines that start with ``#``, as numpy.savetxt writes its header."""
-    if not text.startswith(b"#") and b"\n#" not in text:
+def _body(text: bytes) -> tuple[str, bytes]:
+    """Return the delimiter that Excel's ``sep=;`` states, and the text with such lines and comments emptied.
+
+    Lines are emptied and not taken out, so that the numbers of the others stay true. numpy.savetxt writes a comment.
+    """
+    stated = ""
+    first = _EXCEL.match(text)
+    if first:
+        stated = first.group(1).decode()
+        text = text[: first.start(1) - 4] + text[first.end() :]
+    if text.startswith(b"#") or b"\n#" in text:
+        text = re.sub(rb"^#[^\n]*", b"", text, flags=re.MULTILINE)
+    return stated, text
+
+
+def _close_quotes(text: bytes, delimiter: str) -> bytes:
+    """Drop blanks between a delimiter and a quote: ``a, "b, c"`` has two cells."""
+    mark = delimiter.encode() + b' "'
+    if delimiter == " " or mark not in text[: _SAMPLE_BYTES[0]]:
         return text
-    return re.sub(rb"^#[^\n]*(\n|\Z)", b"", text, flags=re.MULTILINE)
+    return re.sub(re.escape(delimiter.encode()) + rb' +"(?!")', delimiter.encode() + b'"', text)
+
+
+def _without_preamble(text: bytes, delimiter: str) -> bytes:
+    """Empty the titles and log lines in front of the table; a blank line there is empty already.
+
+    The table begins at the last line that names known columns, or else at the first that is as wide as most.
+    """
+    starts, rows = _starts(text, delimiter)
+    widths = Counter(map(len, rows))
+    width = widths.most_common(1)[0][0] if widths else 0
+    named = [i for i, cells in enumerate(rows[:_LONGEST_PREAMBLE]) if len(cells) == width and _names_columns(cells)]
+    first_wide = next((i for i, cells in enumerate(rows) if len(cells) == width), 0)
+    start = named[-1] if named else first_wide if width > 1 and first_wide <= _LONGEST_PREAMBLE else 0
+    if not start:
+        return text
+    n_lines = starts[start]
+    at = -1
+    for _ in range(n_lines):
+        at = text.index(b"\n", at + 1)
+    return b"\n" * n_lines + text[at + 1 :]
+
+
+def _starts(text: bytes, delimiter: str) -> tuple[list[int], list[list[str]]]:
+    """Return of the first records how many lines stand before each, and their cells."""
+    starts, rows, n_before = [], [], 0
+    head = text[: _SAMPLE_BYTES[0]].decode("utf-8", "ignore")
+    try:
+        for line, cells in islice(_records(head, delimiter), _SAMPLE_ROWS + _LONGEST_PREAMBLE):
+            starts.append(n_before)
+            rows.append(cells)
+            n_before = line
+    except csv.Error:
+        return [], []
+    return starts, rows
+
+
+def _names_columns(cells: Sequence[str]) -> bool:
+    """Say whether a record is a header for sure: known words, and neither a number nor an image among them."""
+    meanings = {meaning_of(cell.strip()) for cell in cells}
+    known = meanings & {Meaning.NAME, Meaning.PREDICTION, Meaning.RANKS, Meaning.CLASS}
+    short = all(len(cell.split()) <= 3 for cell in cells)
+    return bool(known) and short and _is_header(cells)
 
 
 def _single_blanks(text: bytes) -> bytes:
@@ -133,13 +197,29 @@ def _layout(text: bytes, delimiter: str, path: Path) -> _Layout:
     if not sample:
         raise InputError(path, "the file has no rows", fix="Predict again.")
     first, *rest = sample
+    _refuse_names_in_columns(first, path)
     has_header = _is_header(first)
-    headers = tuple(first) if has_header else tuple(f"{POSITIONAL} {i + 1}" for i in range(len(first)))
+    headers = (
+        tuple(cell.strip() for cell in first)
+        if has_header
+        else tuple(f"{POSITIONAL} {i + 1}" for i in range(len(first)))
+    )
     if not has_header and len(first) >= WIDE:  # scores without a header, perhaps after a name
         numbers = [i for i, cell in enumerate(first) if _is_number(cell)]
         headers = tuple(str(numbers.index(i)) if i in numbers else headers[i] for i in range(len(first)))
     rows = rest if has_header else sample
     return _Layout(delimiter, headers, has_header, tuple(map(tuple, rows)))
+
+
+def _refuse_names_in_columns(first: Sequence[str], path: Path) -> None:
+    """Refuse a table with an image in each column, and one wider than any head."""
+    refuse_transposed(first, path)
+    if len(first) > _MOST_COLUMNS:
+        raise InputError(
+            path,
+            f"{len(first):,} columns; at most {_MOST_COLUMNS:,} are read",
+            fix="Write a row an image, with a column a class at most.",
+        )
 
 
 def _is_header(cells: Sequence[str]) -> bool:
@@ -181,16 +261,19 @@ def _parse(text: bytes, layout: _Layout, path: Path) -> pa.Table:
     import pyarrow.csv as arrow_csv
 
     types = _column_types(layout)
+    records = _from_first_record(text, one_column=len(types) == 1)
     block = (1 << 20) if len(layout.headers) < WIDE else (1 << 25)
     read = arrow_csv.ReadOptions(
         column_names=list(types), skip_rows_after_names=int(layout.has_header), block_size=block
     )
-    parse = arrow_csv.ParseOptions(delimiter=layout.delimiter, newlines_in_values=b'"' in text)
+    parse = arrow_csv.ParseOptions(
+        delimiter=layout.delimiter, newlines_in_values=b'"' in records, ignore_empty_lines=len(types) > 1
+    )
     convert = arrow_csv.ConvertOptions(column_types=types, check_utf8=False, strings_can_be_null=False)
     try:
         with refusing_damage(path):
             table = arrow_csv.read_csv(
-                pa.BufferReader(text), read_options=read, parse_options=parse, convert_options=convert
+                pa.BufferReader(records), read_options=read, parse_options=parse, convert_options=convert
             )
     except InputError:
         _refuse_ragged(text, layout, path)
@@ -198,6 +281,12 @@ def _parse(text: bytes, layout: _Layout, path: Path) -> pa.Table:
     if text.count(b'"') % 2 and _ends_inside_quotes(table):
         raise InputError(path, "a quoted cell is never closed, so the file may be cut short", fix="Write it again.")
     return table
+
+
+def _from_first_record(text: bytes, *, one_column: bool) -> bytes:
+    """Drop empty lines in front; behind too, where in a table of one column each would be an empty cell."""
+    text = re.sub(rb"\A(?:[^\S\n]*\n)+", b"", text)
+    return text.rstrip() + b"\n" if one_column else text
 
 
 def _ends_inside_quotes(table: pa.Table) -> bool:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.cells import looks_like_a_list, parse_list_cells, unwrapped
 from imagenet_errors.readers.damage import refusing_damage
 from imagenet_errors.readers.headers import Meaning, meaning_of
@@ -27,6 +32,11 @@ _IMAGE_NAME = re.compile(
     r"\.(jpe?g|png|webp|bmp|gif|tiff?|ppm|jfif)$|ILSVRC2012_(val|test|train)_|^\d{8}$", re.IGNORECASE
 )
 _WNID = re.compile(r"n\d{8}")
+_RECORDS = re.compile(r"\s*\[?\s*\{\s*['\"]")
+_PATHS = ("path", "file_name", "filename", "file", "name", "image")
+_IMAGE_PARTS = frozenset(("bytes", "_type", "path", "sha256", "format"))
+"""How structs of Hugging Face (``bytes``, ``path``) and W&B (``_type``, ``path``) say that they are an image."""
+_MOST_RANKS = 20
 _BLANK = frozenset(("", "nan", "-nan", "inf", "-inf", "none", "null", "na", "n/a"))
 
 
@@ -43,6 +53,7 @@ class Content(StrEnum):
     WNID = "wnids"
 
 
+_CLASSES = frozenset((Content.INTEGER, Content.TEXT, Content.WNID))
 NUMERIC = frozenset((Content.INTEGER, Content.NUMBER))
 TEXTUAL = frozenset((Content.BLANK, Content.TEXT, Content.WNID, Content.IMAGE))
 
@@ -83,18 +94,95 @@ def fields_of(
     InputError
         A list cell is shortened.
     """
-    single = [_single(header, column, where) for header, column in zip(headers, columns, strict=True)]
-    return _join_wide(_join_families(single))
+    refuse_transposed(headers, where)
+    single = [
+        _single(inner, array, where)
+        for header, column in zip(headers, columns, strict=True)
+        for inner, array in _flattened(header, column, where)
+    ]
+    return _join_positional(_join_wide(_join_families(single)))
 
 
-def _single(header: str, column: pa.Array | pa.ChunkedArray, where: Path | str) -> Field:
-    with refusing_damage(where):
-        array = plain(column)
-    if pt.is_string(array.type):
-        sample = [cell for cell in array[:_SAMPLE].to_pylist() if cell]
+def refuse_transposed(headers: Sequence[str], where: Path | str) -> None:
+    """Refuse a table whose columns are images.
+
+    Raises
+    ------
+    InputError
+        Most of the headers are image names.
+    """
+    n_names = sum(bool(_IMAGE_NAME.search(header)) for header in headers)
+    if n_names > 2 and 2 * n_names > len(headers):
+        raise InputError(
+            where,
+            f"images stand in columns: {counted(n_names, 'header')} of {len(headers):,} are image names",
+            example=next(header for header in headers if _IMAGE_NAME.search(header)),
+            fix="Transpose the table (pandas: DataFrame.T), so that each row is an image.",
+        )
+
+
+def _single(header: str, array: pa.Array, where: Path | str) -> Field:
+    if pt.is_string(array.type) and meaning_of(header) is not Meaning.NAME:
+        sample = [cell for cell in unwrapped(array[:_SAMPLE]).to_pylist() if cell]
         if sample and sum(map(looks_like_a_list, sample)) * 2 > len(sample):
-            array = parse_list_cells(array, where=where)
-    return Field(header, meaning_of(header), content_of(array), (array,))
+            array = parse_list_cells(array, where=f"{where}, column {header!r}")
+    meaning = meaning_of(header)
+    if meaning is Meaning.CONFIDENCE and meaning_of(header.rpartition(".")[2]) is Meaning.CLASS:
+        meaning = Meaning.CLASS  # the label inside a struct called scores
+    return Field(header, meaning, content_of(array), (array,))
+
+
+def _flattened(header: str, column: pa.Array | pa.ChunkedArray, where: Path | str) -> Iterator[tuple[str, pa.Array]]:
+    """Yield the columns that a column stands for: those inside a struct, or the path of a struct that is an image."""
+    with refusing_damage(f"{where}, column {header!r}"):
+        array = _parsed(plain(column))
+        parts = _parts(array)
+        path = next((key for key in _PATHS if key in parts and _may_be_path(parts[key].type)), None)
+        if path is not None and _IMAGE_PARTS & set(parts):
+            parts = {"": parts[path]}
+    if not parts:
+        yield header, array
+    for key, part in parts.items():
+        yield from _flattened(f"{header}.{key}" if key else header, part, where)
+
+
+def _may_be_path(kind: pa.DataType) -> bool:
+    return bool(pt.is_string(kind) or pt.is_large_string(kind) or pt.is_null(kind))
+
+
+def _parsed(array: pa.Array) -> pa.Array:
+    """Return text cells that hold records, as ``str`` writes a pipeline's output, as what they stand for."""
+    if not pt.is_string(array.type):
+        return array
+    sample = [cell for cell in array[:_SAMPLE].to_pylist() if cell]
+    if not sample or not all(_RECORDS.match(cell) for cell in sample):
+        return array
+    return pa.array([_literal(cell) for cell in array.to_pylist()])
+
+
+def _literal(cell: str | None) -> Any:
+    if cell is None or not cell.strip():
+        return None
+    try:
+        return json.loads(cell)
+    except ValueError:
+        return ast.literal_eval(re.sub(r"\bnan\b", "None", cell))
+
+
+def _parts(array: pa.Array) -> dict[str, pa.Array]:
+    """Return the columns inside structs, lists of structs, and maps (the classes and values of each row)."""
+    kind = array.type
+    if pt.is_struct(kind):
+        return {kind.field(i).name: pc.struct_field(array, [i]) for i in range(kind.num_fields)}
+    if pt.is_map(kind):
+        inside = {"label": array.keys, "score": array.items}
+    elif pt.is_list(kind) and pt.is_struct(kind.value_type):
+        inner = kind.value_type
+        inside = {inner.field(i).name: pc.struct_field(array.values, [i]) for i in range(inner.num_fields)}
+    else:
+        return {}
+    lists = {key: pa.ListArray.from_arrays(array.offsets, values) for key, values in inside.items()}
+    return {key: pc.if_else(array.is_valid(), part, pa.scalar(None, part.type)) for key, part in lists.items()}
 
 
 def plain(column: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -106,11 +194,21 @@ def plain(column: pa.Array | pa.ChunkedArray) -> pa.Array:
         array = array.dictionary_decode()
     kind = array.type
     if pt.is_large_string(kind) or pt.is_string_view(kind) or pt.is_binary(kind) or pt.is_large_binary(kind):
-        return array.cast(pa.string())
+        return _text(array)
+    if pt.is_list(kind) and pt.is_struct(kind.value_type):
+        return pa.concat_arrays([array]) if array.offset == 0 else pa.array(array.to_pylist(), type=kind)
     if pt.is_large_list(kind) or pt.is_fixed_size_list(kind) or pt.is_list(kind):
         inside = pa.string() if _holds_text(kind.value_type) else kind.value_type
         return array.cast(pa.list_(inside))
     return array
+
+
+def _text(array: pa.Array) -> pa.Array:
+    """Return texts as plain strings; bytes that are no text, such as pictures, stay what they are."""
+    try:
+        return array.cast(pa.string())
+    except pa.ArrowInvalid:
+        return array
 
 
 def _holds_text(kind: pa.DataType) -> bool:
@@ -161,12 +259,18 @@ def _mostly(claims: list[bool]) -> bool:
 
 
 def _number(text: str) -> float | None:
-    if re.fullmatch(r"[+-]?\d+,\d+", text):  # a decimal comma
-        text = text.replace(",", ".")
+    bare = text.removesuffix("%").rstrip()
+    if re.fullmatch(r"[+-]?\d*,\d+(e[+-]?\d+)?", bare, re.IGNORECASE):  # a decimal comma
+        bare = bare.replace(",", ".")
     try:
-        return float(text)
+        return float(bare) / (100 if text.endswith("%") else 1)
     except ValueError:
         return None
+
+
+def looks_like_image(text: str) -> bool:
+    """Say whether a text is an image's name: by its ending, or as one of ILSVRC 2012."""
+    return _IMAGE_NAME.search(text) is not None
 
 
 def is_positional(field: Field) -> bool:
@@ -189,10 +293,43 @@ def _join_families(fields: list[Field]) -> list[Field]:
     joined: dict[int, Field] = {}
     for (base, _), members in families.items():
         numbers = sorted(members)
-        if len(members) > 1 and numbers[0] in (0, 1) and numbers[-1] - numbers[0] == len(members) - 1:
-            family = _family(base, [members[number] for number in numbers])
+        ordered = [members[number] for number in numbers]
+        is_run = numbers[0] in (0, 1) and numbers[-1] - numbers[0] == len(members) - 1
+        if len(members) > 1 and is_run and not _repeat_classes(ordered):
+            family = _family(base, ordered)
             joined |= {id(member): family for member in members.values()}
     return list(dict.fromkeys(joined.get(id(field), field) for field in fields))
+
+
+def _repeat_classes(fields: Sequence[Field]) -> bool:
+    """Say whether columns name a class twice in many rows: then they are no ranks."""
+    if len(fields) >= WIDE or not all(field.content in _CLASSES for field in fields):
+        return False
+    rows = list(zip(*(_cells(field.members[0][:_SAMPLE]) for field in fields), strict=True))
+    return sum(len(set(row)) < len(row) for row in rows if "" not in row) * 10 > len(rows)
+
+
+def _cells(array: pa.Array) -> list[str]:
+    return ["" if cell is None else str(cell).strip() for cell in array.to_pylist()]
+
+
+def _join_positional(fields: list[Field]) -> list[Field]:
+    """Join columns of classes without headers into ranks: three and more that never name a class twice in a row."""
+    loose = [field for field in fields if is_positional(field) and field.n_values == 1 and not field.is_list]
+    ranks = [field for field in loose if field.content in (Content.INTEGER, Content.WNID)]
+    others = {field.content for field in loose} - {Content.INTEGER, Content.WNID, Content.IMAGE}
+    if not 3 <= len(ranks) <= _MOST_RANKS or others or _repeat_classes(ranks) or _counts_up(ranks[0]):
+        return fields
+    taken = set(map(id, ranks))
+    family = replace(_family(POSITIONAL, ranks), meaning=Meaning.RANKS)
+    return [field for field in fields if id(field) not in taken] + [family]
+
+
+def _counts_up(field: Field) -> bool:
+    """Say whether a column counts up by ones, as row numbers do in front of classes."""
+    cells = _cells(field.members[0][:_SAMPLE])
+    numbers = [int(cell) for cell in cells if cell.isdecimal()]
+    return len(numbers) == len(cells) > 2 and all(b - a == 1 for a, b in pairwise(numbers))
 
 
 def _family(base: str, ordered: list[Field]) -> Field:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.assemble import Source, read_columns
+from imagenet_errors.readers.fields import looks_like_image
 from imagenet_errors.readers.headers import Meaning, meaning_of
 from imagenet_errors.readers.raw import RawPredictions
 
 _NAME = "file_name"
 _PREDICTION = "prediction"
-_WRAPPERS = frozenset(("predictions", "preds", "results", "outputs", "data"))
+_WRAPPERS = frozenset(("predictions", "preds", "results", "outputs", "data", "labels", "records", "items", "samples"))
+_BEYOND_ANY_CLASS = 1 << 20
 _SUMMARY = frozenset(("top1", "top1_err", "top5", "top5_err", "param_count"))
 
 
@@ -65,6 +68,11 @@ class _Table:
 
     shape: str
     columns: Mapping[str, Sequence[Any]]
+    notes: tuple[str, ...] = ()
+
+    def saying(self, note: str) -> _Table:
+        """Return the table with one more note."""
+        return replace(self, notes=(*self.notes, note))
 
 
 def read_json(text: bytes, path: Path, *, columns: Mapping[str, str] | None = None) -> RawPredictions:
@@ -87,7 +95,7 @@ def read_json(text: bytes, path: Path, *, columns: Mapping[str, str] | None = No
             fix='Write an object such as {"ILSVRC2012_val_00000001.JPEG": 65, ...}.',
         )
     arrays = [_array(values) for values in table.columns.values()]
-    source = Source(path, f"{container}, {table.shape}", repeats.notes)
+    source = Source(path, f"{container}, {table.shape}", (*repeats.notes, *table.notes))
     return read_columns(list(table.columns), arrays, source, columns=columns)
 
 
@@ -96,9 +104,13 @@ def _parse(text: str, repeats: _Repeats) -> tuple[Any, str]:
         return json.loads(text, object_pairs_hook=repeats.without), "JSON"
     except RecursionError:
         raise InputError(repeats.path, "the JSON is nested too deeply", fix="Write it again.") from None
+    except InputError:
+        raise
     except json.JSONDecodeError as problem:
         if problem.msg != "Extra data":
             raise _broken(repeats.path, problem, problem.lineno) from None
+    except ValueError as problem:  # Python converts no number of more than 4,300 digits
+        raise _too_long(repeats.path, problem) from None
     repeats.keys.clear()
     return [_parse_line(line, i, repeats) for i, line in enumerate(text.split("\n")) if line.strip()], "JSON lines"
 
@@ -108,8 +120,14 @@ def _parse_line(line: str, i: int, repeats: _Repeats) -> Any:
         return json.loads(line, object_pairs_hook=repeats.without)
     except json.JSONDecodeError as problem:
         raise _broken(repeats.path, problem, i + 1) from None
+    except ValueError as problem:
+        raise _too_long(repeats.path, problem) from None
     except RecursionError:
         raise InputError(repeats.path, "the JSON is nested too deeply", fix="Write it again.") from None
+
+
+def _too_long(path: Path, problem: ValueError) -> InputError:
+    return InputError(path, "a number in the JSON is too long", example=problem, fix="Write it again.")
 
 
 def _broken(path: Path, problem: json.JSONDecodeError, line: int) -> InputError:
@@ -131,19 +149,68 @@ def _of_object(parsed: dict[str, Any], path: Path) -> _Table | None:
     _refuse_other_files(parsed, path)
     if isinstance(parsed.get("columns"), list) and isinstance(parsed.get("data"), list):
         return _split(parsed, path)
-    only = next(iter(parsed.items()), ("", None))
-    if len(parsed) == 1 and only[0] in _WRAPPERS and isinstance(only[1], list | dict):
-        return _table_of(only[1], path)
-    if _is_by_column(parsed):
-        rows = [list(values.values()) if isinstance(values, dict) else values for values in parsed.values()]
-        return _Table("by column", dict(zip(parsed, rows, strict=True)))
     if not parsed:
         return None
+    own = parsed.get("classes")
+    if len(parsed) > 1 and isinstance(own, list) and own and all(isinstance(name, str) for name in own):
+        rest = {key: value for key, value in parsed.items() if key != "classes"}
+        return _with_own_classes(_of_object(rest, path), own)
+    return _by_column(parsed) or _inside(parsed, path) or _by_name(parsed)
+
+
+def _by_name(parsed: dict[str, Any]) -> _Table | None:
     inner = _of_list(list(parsed.values()))
     if inner is None:
         return None
     others = {header: values for header, values in inner.columns.items() if header != _NAME}
-    return _Table(f"by image name: {inner.shape}", {_NAME: list(parsed), **others})
+    return _Table(f"by image name: {inner.shape}", {_NAME: list(parsed), **others}, inner.notes)
+
+
+def _inside(parsed: dict[str, Any], path: Path) -> _Table | None:
+    """Return the table that lies below one key of an object, beside what else the object says; None without one."""
+    if sum(map(looks_like_image, parsed)) * 2 > len(parsed):
+        return None
+    known = [
+        key for key, value in parsed.items() if key.lower() in _WRAPPERS and value and isinstance(value, list | dict)
+    ]
+    lists = [key for key, value in parsed.items() if isinstance(value, list) and value and isinstance(value[0], dict)]
+    by_name = [
+        key
+        for key, value in parsed.items()
+        if isinstance(value, dict) and value and sum(map(looks_like_image, value)) * 2 > len(value)
+    ]
+    is_mixed = len(parsed) > 1 and len({type(value) for value in parsed.values()}) > 1
+    for keys in (known, lists, by_name):
+        if len(keys) == 1 and (is_mixed or len(parsed) == 1):
+            table = _table_of(parsed[keys[0]], path)
+            others = [key for key in parsed if key != keys[0]]
+            return table if table is None or not others else table.saying(_ignored(keys[0], others))
+    return None
+
+
+def _ignored(taken: str, others: Sequence[str]) -> str:
+    listed = ", ".join(map(repr, others[:6])) + (", ..." if len(others) > 6 else "")
+    return f"The predictions lie below {taken!r}; not used: {listed}."
+
+
+def _with_own_classes(table: _Table | None, own: Sequence[str]) -> _Table | None:
+    """Replace indices by the names at their places in the file's own list of classes, as FiftyOne writes them."""
+    if table is None:
+        return None
+
+    def name(value: Any) -> Any:
+        if isinstance(value, list):
+            return [name(one) for one in value]
+        is_place = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(own)
+        return own[value] if is_place else value
+
+    classes = {Meaning.PREDICTION, Meaning.CLASS, Meaning.RANKS}
+    columns = {
+        header: [name(value) for value in values] if meaning_of(header) in classes else values
+        for header, values in table.columns.items()
+    }
+    note = f"Class indices are places in the file's own list of {len(own):,} classes."
+    return replace(table, columns=columns).saying(note)
 
 
 def _refuse_other_files(parsed: dict[str, Any], path: Path) -> None:
@@ -170,22 +237,37 @@ def _split(parsed: dict[str, Any], path: Path) -> _Table:
     return _Table("split", columns)
 
 
-def _is_by_column(parsed: dict[str, Any]) -> bool:
-    """Say whether the keys are headers, with equally long lists or objects keyed by row below them."""
-    values = list(parsed.values())
-    if not all(isinstance(value, list) for value in values):
-        same_rows = all(isinstance(value, dict) and value.keys() == values[0].keys() for value in values)
-        if not same_rows or not all(key.isdecimal() for key in values[0]):
-            return False
-    meanings = {meaning_of(key) for key in parsed}
+def _by_column(parsed: dict[str, Any]) -> _Table | None:
+    """Read headers with equally long lists, or objects keyed by row, below them; single values beside are ignored."""
+    many = {key: value for key, value in parsed.items() if isinstance(value, list | dict) and not looks_like_image(key)}
+    rows = [_values_by_row(value) for value in many.values()]
+    meanings = set(map(meaning_of, many))
     has_class = meanings & {Meaning.PREDICTION, Meaning.CLASS, Meaning.RANKS, Meaning.CONFIDENCE}
-    return bool(has_class) and len({len(value) for value in values}) == 1
+    if not has_class or None in rows or len({len(values) for values in rows if values is not None}) != 1:
+        return None
+    if all(isinstance(value, list) and value and isinstance(value[0], dict) for value in many.values()):
+        return None  # a list of records below one key
+    table = _Table("by column", {key: values or [] for key, values in zip(many, rows, strict=True)})
+    others = [key for key in parsed if key not in many]
+    return table.saying(f"Not used: {', '.join(map(repr, others[:6]))}.") if others else table
+
+
+def _values_by_row(value: Any) -> list[Any] | None:
+    if isinstance(value, list):
+        return value
+    return list(value.values()) if all(key.isdecimal() for key in value) else None
 
 
 def _of_list(rows: list[Any]) -> _Table | None:
     """Make a table of one value a row, by what the first rows are."""
     first = next((row for row in rows if row not in (None, [], {})), None)
     if isinstance(first, dict):
+        if {"qsl_idx", "data"} <= first.keys():
+            return _accuracy_log(rows)
+        if all(isinstance(row, dict) and row and all(map(looks_like_image, row)) for row in rows):
+            return _by_name({key: value for row in rows for key, value in row.items()})
+        if _is_by_class(first):
+            return _Table("scores by class", _best_by_class("", rows))
         return _Table("records", _records(rows))
     if not isinstance(first, list):
         shape = "labels" if isinstance(first, str) else "one class a row"
@@ -204,7 +286,68 @@ def _records(rows: list[Any]) -> dict[str, list[Any]]:
     """Make columns of records: the union of their keys, since a failed image's record may have others."""
     records = [row if isinstance(row, dict) else {} for row in rows]
     headers = dict.fromkeys(key for record in records for key in record)
-    return {header: [record.get(header) for record in records] for header in headers}
+    columns: dict[str, list[Any]] = {}
+    for header in headers:
+        values = [record.get(header) for record in records]
+        first = next((value for value in values if value), None)
+        columns |= _best_by_class(header, values) if _is_by_class(first) else {header: values}
+    return columns
+
+
+def _is_by_class(value: Any) -> bool:
+    """Say whether an object is {class: score}: numbers below keys that are no headers."""
+    if not isinstance(value, dict) or not value:
+        return False
+    are_numbers = all(isinstance(one, float | int) and not isinstance(one, bool) for one in value.values())
+    return (
+        are_numbers
+        and all(meaning_of(key) is Meaning.UNKNOWN for key in value)
+        and any(isinstance(one, float) for one in value.values())
+    )
+
+
+def _best_by_class(header: str, rows: Sequence[Any]) -> dict[str, list[Any]]:
+    """Return the class of the largest score in each {class: score}, and the score; none where one is NaN."""
+    prefix = f"{header}." if header else ""
+    best = [
+        max(row.items(), key=lambda pair: float(pair[1] or 0)) if isinstance(row, dict) and row else (None, None)
+        for row in rows
+    ]
+    broken = [isinstance(row, dict) and any(score != score for score in row.values()) for row in rows]
+    return {
+        f"{prefix}label": [None if nan else label for nan, (label, _) in zip(broken, best, strict=True)],
+        f"{prefix}score": [score for _, score in best],
+    }
+
+
+def _accuracy_log(rows: list[Any]) -> _Table:
+    """Read MLPerf LoadGen's accuracy log: ``qsl_idx`` is the image's place, ``data`` its class in hexadecimal.
+
+    Source: the accuracy scripts of mlcommons/inference (vision/classification_and_detection/tools), which read int32,
+    int64 and float32 alike, as the submitter states.
+    """
+    records = [row for row in rows if isinstance(row, dict)]
+    texts = [str(record.get("data") or "") for record in records]
+    columns = {"image_id": [record.get("qsl_idx") for record in records], _PREDICTION: _from_hexadecimal(texts)}
+    return _Table("MLPerf accuracy log", columns)
+
+
+def _from_hexadecimal(texts: Sequence[str]) -> list[Any]:
+    """Return the first number of each text; the texts themselves where they are no bytes of numbers."""
+    try:
+        raw = [bytes.fromhex(text) for text in texts]
+    except ValueError:
+        return list(texts)
+    size = 8 if all(len(data) % 8 == 0 and data for data in raw) else 4
+    if not all(len(data) >= size for data in raw):
+        return list(texts)
+    first = b"".join(data[:size] for data in raw)
+    whole = np.frombuffer(first, dtype="<i8" if size == 8 else "<i4")
+    if ((whole >= 0) & (whole < _BEYOND_ANY_CLASS)).all():
+        return list(whole.tolist())
+    if size == 8:
+        return _from_hexadecimal([text[:8] for text in texts])
+    return [float(value) for value in np.frombuffer(first, dtype="<f4")]
 
 
 def _ranked_records(rows: list[Any]) -> dict[str, list[Any]]:
@@ -240,9 +383,11 @@ def _array(values: Sequence[Any]) -> pa.Array:
     """Return an Arrow array; values of several types become text, as they were written."""
     try:
         return pa.array(values)
-    except (pa.ArrowException, OverflowError):
+    except (pa.ArrowException, OverflowError, UnicodeError):
         return pa.array([None if value is None else _written(value) for value in values], type=pa.string())
 
 
 def _written(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    """Return a value as text; half of a surrogate pair, which no text may hold, becomes a question mark."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text.encode("utf-8", "replace").decode("utf-8")

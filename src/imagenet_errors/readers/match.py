@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -14,21 +15,11 @@ from numpy.typing import NDArray
 from imagenet_errors.images import ImageIndex
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
-from imagenet_errors.readers.order import (
-    ENOUGH_ROWS,
-    Suspicion,
-    fits_clearly,
-    fitting_shift,
-    is_chance,
-    refuse,
-    suspicion,
-)
+from imagenet_errors.readers.order import Suspicion, fits_clearly, fitting_shift, is_chance, refuse
+from imagenet_errors.readers.plausibility import Reading, judge
 from imagenet_errors.readers.resolve import Resolved
 from imagenet_errors.readers.row_orders import RowOrder, known_orders, stated_rows
 from imagenet_errors.tables import Annotations, Intake, Predictions
-
-_MOST = 0.6
-"""Share of images with the label among the k guesses from which on the first column must have most of them."""
 
 Found = tuple[NDArray[np.int64], tuple[str, ...]]
 """The image row of every file row, -1 for none, and what was decided, a sentence each."""
@@ -64,7 +55,7 @@ def match(
         usable prediction (unless the rules allow a partial file).
     """
     images = ImageIndex(annotations.file_names)
-    rows, notes = _rows(resolved, annotations, images, path=path, rules=rules)
+    rows, notes = rows_of(resolved, annotations, images, path=path, rules=rules)
     matched = np.flatnonzero(rows >= 0)
     if not len(matched):
         raise InputError(
@@ -75,9 +66,9 @@ def match(
         )
     kept, n_repeated = _once_each(rows, matched, resolved, annotations, path)
     usable = kept[resolved.top1[kept] >= 0]
-    if rules.check_order:
-        _check_order(rows, usable, resolved, annotations, labels, images=images, path=path)
-        refuse(_unsorted(resolved, usable, annotations.label[rows[usable]]), where=path)
+    if rules.check_order and len(usable):
+        reading = _reading(rows, np.sort(usable), resolved, annotations, labels)
+        notes = (*notes, *_judged(reading, resolved, images, path=path))
     _check_complete(rows, usable, resolved, annotations, path=path, rules=rules)
     raw = resolved.raw
     intake = Intake(
@@ -95,28 +86,16 @@ def match(
     return Predictions(model, rows[usable], resolved.top1[usable], confidence, intake)
 
 
-def _unsorted(resolved: Resolved, usable: NDArray[np.int64], label: NDArray[np.int16]) -> Suspicion | None:
-    """Top-k columns that were taken as ranked, but of which the first is right too seldom to be the best.
+def rows_of(
+    resolved: Resolved, annotations: Annotations, images: ImageIndex, *, path: Path, rules: MatchRules
+) -> Found:
+    """Return the annotated image of every row.
 
-    Of a model that has the label among its k guesses in most images, the first guess is right in well over
-    half of those (AlexNet: 57 of 79 %); columns as a partial sort leaves them share the hits.
+    Raises
+    ------
+    InputError
+        The rows have no names, and no order is stated or proven.
     """
-    ranks = resolved.raw.ranks
-    if ranks is None or len(usable) < ENOUGH_ROWS:
-        return None
-    right = np.mean(ranks[usable] == label[:, None], axis=0)
-    best, total = int(np.argmax(right)), float(right.sum())
-    by_chance = 4 * np.sqrt((right[0] + right[best]) / len(usable))  # four deviations of the difference
-    if right[best] <= right[0] + by_chance and (total < _MOST or right[0] >= total / 2):
-        return None
-    shares = ", ".join(f"{share:.1%}" for share in right)
-    return Suspicion(
-        f"the top-{ranks.shape[1]} columns are not sorted, best first: they are right in {shares} of the images",
-        "Put the probabilities beside it (the same name with 'probs' for 'preds'), or save the columns sorted.",
-    )
-
-
-def _rows(resolved: Resolved, annotations: Annotations, images: ImageIndex, *, path: Path, rules: MatchRules) -> Found:
     names, order = resolved.raw.names, rules.row_order
     if order is not None:
         known = known_orders(annotations, images)
@@ -173,43 +152,71 @@ def _known_doubt(resolved: Resolved, known: tuple[RowOrder, ...], *, taken: str)
     return None
 
 
-def _check_order(
+def _reading(
     rows: NDArray[np.int64],
     usable: NDArray[np.int64],
     resolved: Resolved,
     annotations: Annotations,
     labels: LabelSpace,
-    *,
-    images: ImageIndex,
-    path: Path,
-) -> None:
-    label, top1 = annotations.label[rows[usable]], resolved.top1[usable]
-    doubt = suspicion(label, top1, labels)
-    if doubt is not None and is_chance(label, top1) and not fitting_shift(label, top1):
-        known = known_orders(annotations, images)
+) -> Reading:
+    ranks = resolved.raw.ranks
+    return Reading(
+        label=annotations.label[rows[usable]].astype(np.int64),
+        top1=resolved.top1[usable].astype(np.int64),
+        rows=rows[usable],
+        place=usable,
+        labels=labels,
+        annotations=annotations,
+        lacks=resolved.lacks,
+        ranks=None if ranks is None else ranks[usable],
+        in_words=resolved.raw.text is not None,
+    )
+
+
+def _judged(reading: Reading, resolved: Resolved, images: ImageIndex, *, path: Path) -> tuple[str, ...]:
+    """Refuse what is implausible, naming the order that would fit if one does; return what could not be checked."""
+    judgement = judge(reading)
+    doubt = judgement.doubt
+    if doubt is not None and is_chance(reading.label, reading.top1) and not fitting_shift(reading.label, reading.top1):
+        known = known_orders(reading.annotations, images)
         doubt = _known_doubt(resolved, known, taken="in the order that was taken") or doubt
     refuse(doubt, where=path)
+    return judgement.notes
 
 
 def _rows_of_ids(resolved: Resolved, images: ImageIndex, annotations: Annotations, path: Path) -> Found:
-    """Integer ids count from 0 or from 1: taken as the one of the two that fits the labels."""
+    """Integer ids are places in a common order, from 0 or from 1: taken as the one that fits the labels."""
     names = resolved.raw.names
     ids = pc.cast(names, "int64").to_numpy()
+    known = known_orders(annotations, images)
     fitting = []
-    for base in (0, 1):
-        rows = images.rows_of_numbers(ids + 1 - base)
+    for order, base in product(known, (0, 1)):
+        place = ids - base
+        inside = (place >= 0) & (place < len(order.rows))
+        rows = np.where(inside, order.rows[np.where(inside, place, 0)], -1)
         usable = (rows >= 0) & (resolved.top1 >= 0)
         if fits_clearly(annotations.label[rows[usable]], resolved.top1[usable]):
-            fitting.append((base, rows))
-    if len(fitting) != 1:
+            fitting.append((usable & (annotations.label[rows] == resolved.top1), order, base, rows))
+    fitting.sort(key=lambda found: -int(found[0].sum()))
+    if not fitting or (len(fitting) > 1 and not _clearly_more(fitting[0][0], fitting[1][0])):
+        listed = ", ".join(order.name for order in known)
         raise InputError(
             path,
-            "images are given by integers, and whether they count from 0 or 1 cannot be told",
+            f"images are given by integers, and which order they count in ({listed}; from 0 or 1) cannot be told",
             example=names[0] if names is not None else None,
             fix="Write file names, or numbers of 8 digits counted from 1.",
         )
-    base, rows = fitting[0]
-    return rows, (f"image ids count from {base}: only that fits the labels",)
+    _, order, base, rows = fitting[0]
+    return rows, (f"image ids count from {base} in the order {order.name}: only that fits the labels",)
+
+
+def _clearly_more(right: NDArray[np.bool_], other: NDArray[np.bool_]) -> bool:
+    """Say whether rows are right more often in one reading than in another, by four deviations of the difference.
+
+    In class folders a place more or less mostly stays in the class, so only the rows that differ are looked at.
+    """
+    only, only_other = int(np.sum(right & ~other)), int(np.sum(other & ~right))
+    return only - only_other > 4 * np.sqrt(only + only_other)
 
 
 def _once_each(
@@ -228,14 +235,40 @@ def _once_each(
     if torn.any():
         place = int(np.argmax(torn))
         one, other = ordered[place - 1], ordered[place]
+        _refuse_settings(resolved, int(one), int(other), path)
         raise InputError(
             path,
             f"{counted(int(torn.sum()), 'repeated row')} with another class than before",
             example=f"{annotations.file_names[int(rows[one])]}: {_class_in_row(resolved, int(one))}, "
             f"{_class_in_row(resolved, int(other))}",
-            fix="Keep one row an image; names that repeat in several folders must include the folder.",
+            fix="Keep one row an image.",
         )
     return ordered[~again], int(again.sum())
+
+
+def _refuse_settings(resolved: Resolved, one: int, other: int, path: Path) -> None:
+    """Refuse a file with an image under several folders: ImageNet-C's ``fog/1/...`` and ``fog/2/...`` are two sets."""
+    names = resolved.raw.names
+    if names is None:
+        return
+    folders = [names[row].as_py().replace("\\", "/").rpartition("/")[0] for row in (one, other)]
+    if not all(folders) or folders[0] == folders[1]:
+        return
+    raise InputError(
+        path,
+        "the same image occurs under several folders, with another class each",
+        example=f"{names[one]} and {names[other]}",
+        fix="Write one file for each setting, such as a corruption and its severity.",
+    )
+
+
+def _folders(resolved: Resolved, *rows: np.int64) -> list[str]:
+    """Return the folders of rows that name one image, where they differ: variants of the images in one file."""
+    if resolved.raw.names is None:
+        return []
+    paths = [resolved.raw.names[int(row)].as_py().replace("\\", "/") for row in rows]
+    folders = [path.rpartition("/")[0] for path in paths]
+    return folders if all(folders) and len(set(folders)) > 1 else []
 
 
 def _class_in_row(resolved: Resolved, row: int) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from imagenet_errors.images import ImageIndex
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers import read_raw
+from imagenet_errors.readers.candidates import Reader, told_apart
 from imagenet_errors.readers.match import MatchRules, match
-from imagenet_errors.readers.resolve import resolve
+from imagenet_errors.readers.resolve import Resolved
 from imagenet_errors.tables import Annotations, Predictions
 
 _ENDINGS = (
@@ -42,19 +44,53 @@ class ReadRules:
     check_order: bool = True
 
 
-def read_predictions(path: Path, annotations: Annotations, labels: LabelSpace, *, rules: ReadRules) -> Predictions:
-    """Read one predictions file of any known form.
+@dataclass(frozen=True)
+class ModelReading:
+    """One model of a file: its name, and how to match its rows to the images; :meth:`predictions` may fail alone."""
+
+    model: str
+    predictions: Callable[[], Predictions]
+
+
+def read_models(
+    path: Path, annotations: Annotations, labels: LabelSpace, *, rules: ReadRules
+) -> tuple[ModelReading, ...]:
+    """Read one predictions file of any known form: one model, or, of a table with a column a model, several.
 
     Raises
     ------
     InputError
-        The file cannot be read, its classes or rows cannot be told, or it does not cover the annotated
-        images.
+        The file cannot be read, or its classes or rows cannot be told.
     """
     raw = read_raw(path, columns=rules.columns)
-    resolved = resolve(raw, labels, axis_name=rules.class_axis, where=path)
     matching = MatchRules(rules.row_order, rules.allow_partial, rules.check_order)
-    return match(resolved, annotations, labels, model=model_name(path), path=path, rules=matching)
+    images = ImageIndex(annotations.file_names)
+    reader = Reader(annotations, labels, images, matching, rules.class_axis, path)
+
+    def reading(header: str, resolved: Resolved) -> ModelReading:
+        model = header or model_name(path)
+        return ModelReading(model, lambda: match(resolved, annotations, labels, model=model, path=path, rules=matching))
+
+    return tuple(reading(header, resolved) for header, resolved in told_apart(raw, reader))
+
+
+def read_predictions(path: Path, annotations: Annotations, labels: LabelSpace, *, rules: ReadRules) -> Predictions:
+    """Read the predictions of a file that holds one model.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, holds several models, its classes or rows cannot be told, or it does not cover the
+        annotated images.
+    """
+    first, *others = read_models(path, annotations, labels, rules=rules)
+    if others:
+        raise InputError(
+            path,
+            f"{1 + len(others)} models, a column each: {first.model}, {others[0].model}, ...",
+            fix="Say which is meant: --column index=NAME.",
+        )
+    return first.predictions()
 
 
 def model_name(path: Path) -> str:

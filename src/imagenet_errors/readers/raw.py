@@ -30,10 +30,23 @@ class ScoreSource(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
+class Candidate:
+    """A column that may state the prediction: ``index`` int64 [n] and ``text`` [n] as of RawPredictions.
+
+    ``is_named``: its header says that it is a class (``label``), if not whose; others may be models of that name.
+    """
+
+    header: str
+    index: NDArray[np.int64] | None
+    text: pa.StringArray | None
+    is_named: bool
+
+
+@dataclass(frozen=True, eq=False)
 class RawPredictions:
     """One top-1 prediction a row, as written; nothing is guessed and no row is dropped.
 
-    At least one of ``index``, ``text`` and ``scores`` is given. Where ``scores`` is, call
+    At least one of ``index``, ``text``, ``scores`` and ``candidates`` is given. Where ``scores`` is, call
     :func:`imagenet_errors.readers.scores.reduce_scores` once it is known which outputs count.
     """
 
@@ -60,5 +73,9 @@ class RawPredictions:
     """What the reader decided by itself, one sentence each, to be shown."""
     scores: ScoreSource | None = None
     """The values for every class, not yet reduced; ``index`` then is what the file states, if it does."""
+    candidates: tuple[Candidate, ...] = ()
+    """Who may state the class, where several columns may; ``index`` and ``text`` are None then."""
+    stored_as: str = ""
+    """The type that the classes are stored in, where it cannot hold all of them: ``"uint8"``."""
     axis_labels: tuple[str, ...] | None = None
     """[C] labels of the class axis, where the file's own headers give them (wnids)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -35,6 +35,10 @@ class Resolved:
 
     raw: RawPredictions
     top1: NDArray[np.int16]
+    n_disagree: int = 0
+    """Rows whose index and text mean different classes."""
+    lacks: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """Classes that the file cannot name, since its class axis lacks them."""
 
 
 def resolve(raw: RawPredictions, labels: LabelSpace, *, axis_name: str | None, where: Path) -> Resolved:
@@ -59,8 +63,9 @@ def resolve(raw: RawPredictions, labels: LabelSpace, *, axis_name: str | None, w
     else:
         classes = np.full(raw.n_rows, -1, dtype=np.int16)
     reasons = _reasons_of_index(raw, classes, axis)
+    n_disagree = 0
     if raw.text is not None:
-        raw, classes, reasons = _with_texts(raw, classes, labels, where=where)
+        raw, classes, reasons, n_disagree = _with_texts(raw, classes, labels, where=where)
     classes = classes.copy()
     classes[_listed(raw.invalid)] = -1
     lacking = np.setdiff1d(np.flatnonzero(classes < 0), _listed(raw.invalid))
@@ -68,7 +73,8 @@ def resolve(raw: RawPredictions, labels: LabelSpace, *, axis_name: str | None, w
     for reason, rows in reasons.items():
         found = np.intersect1d(rows, lacking)
         invalid |= {reason: found} if len(found) else {}
-    return Resolved(replace(raw, invalid=invalid), classes)
+    lacks = np.setdiff1d(np.arange(len(labels)), axis.class_at)
+    return Resolved(replace(raw, invalid=invalid), classes, n_disagree, lacks)
 
 
 def _listed(invalid: dict[str, NDArray[np.int64]]) -> NDArray[np.int64]:
@@ -143,10 +149,10 @@ def _reasons_of_index(raw: RawPredictions, classes: NDArray[np.int16], axis: Cla
 
 def _with_texts(
     raw: RawPredictions, classes: NDArray[np.int16], labels: LabelSpace, *, where: Path
-) -> tuple[RawPredictions, NDArray[np.int16], dict[str, NDArray[np.int64]]]:
+) -> tuple[RawPredictions, NDArray[np.int16], dict[str, NDArray[np.int64]], int]:
     """Let the text decide where it is clear, the index where the text fits it or says nothing.
 
-    Also returns the reasons why rows have no class.
+    Also returns the reasons why rows have no class, and in how many index and text disagree.
     """
     encoded = pc.dictionary_encode(raw.text)
     texts = encoded.dictionary.to_pylist()
@@ -173,7 +179,7 @@ def _with_texts(
             f"(first: row {row + 1}, index {classes[row]}, label {texts[codes[row]]!r})"
         )
         raw = replace(raw, notes=(*raw.notes, note))
-    return raw, np.maximum(top1, -1).astype(np.int16), reasons
+    return raw, np.maximum(top1, -1).astype(np.int16), reasons, int(disagree.sum())
 
 
 def _refuse_foreign_texts(reasons: dict[str, NDArray[np.int64]], raw: RawPredictions, where: Path) -> None:

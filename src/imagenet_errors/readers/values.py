@@ -35,11 +35,13 @@ def numbers(array: pa.Array, *, where: Path | str, header: str) -> pa.DoubleArra
 
 
 def _odd_numbers(array: pa.StringArray, *, where: Path | str, header: str) -> pa.DoubleArray:
-    """Read numbers with blanks around them, missing ones, and decimal commas."""
+    """Read numbers with blanks around them, missing ones, decimal commas and percent signs."""
     texts = pc.utf8_trim_whitespace(unwrapped(array))
     missing = pc.is_in(pc.utf8_lower(texts), _MISSING_NUMBERS)
     texts = pc.if_else(missing, pa.scalar(None, pa.string()), texts)
-    texts = pc.replace_substring_regex(texts, r"^([+-]?\d+),(\d+)$", r"\1.\2")
+    texts = pc.replace_substring_regex(texts, r"^([+-]?\d*),(\d+)((?:[eE][+-]?\d+)?(?:\s*%)?)$", r"\1.\2\3")
+    is_percent = pc.fill_null(pc.ends_with(texts, "%"), False)
+    texts = pc.replace_substring_regex(texts, r"\s*%$", "")
     is_number = pc.match_substring_regex(texts, r"(?i)^[+-]?(nan|inf(inity)?|(\d+\.?\d*|\.\d+)(e[+-]?\d+)?)$")
     wrong = pc.fill_null(pc.invert(is_number), False)
     if pc.any(wrong).as_py():
@@ -50,7 +52,8 @@ def _odd_numbers(array: pa.StringArray, *, where: Path | str, header: str) -> pa
             example=f"row {row + 1}: {array[row].as_py()!r}",
             fix="Correct the file, or name another column with --column.",
         )
-    return pc.replace_substring_regex(texts, r"^\+", "").cast(pa.float64())
+    values = pc.replace_substring_regex(texts, r"^\+", "").cast(pa.float64())
+    return pc.if_else(is_percent, pc.divide(values, 100.0), values)
 
 
 def class_indices(array: pa.Array, *, where: Path | str, header: str) -> NDArray[np.int64]:
@@ -131,7 +134,7 @@ def _flat_list(field: Field, *, where: Path | str) -> tuple[pa.Array, NDArray[np
     return lists.flatten(), lengths > 0
 
 
-def value_matrix(field: Field, *, where: Path | str = "") -> NDArray[np.float64]:
+def value_matrix(field: Field, *, where: Path | str) -> NDArray[np.float64]:
     """Return float64 [n, k]: the several numbers of each row; NaN in a row without."""
     if not field.is_list:
         columns = [to_numpy(numbers(member, where=where, header=field.header)) for member in field.members]

@@ -187,9 +187,6 @@ def whole_models(run: RunTables) -> NDArray[np.int64]:
 def peers_of(run: RunTables, model: int) -> NDArray[np.int64]:
     """Return the places of a model's peers: whole models of the nearest multi-label accuracy, at most N_PEERS."""
     mla = run.figures.accuracies["mla"][:, 0]
-    others = whole_models(run)
-    others = others[(others != model) & np.isfinite(mla[others])]
-    if not np.isfinite(mla[model]):
-        return others[:0]
-    nearest: NDArray[np.int64] = others[np.argsort(np.abs(mla[others] - mla[model]), kind="stable")[:N_PEERS]]
-    return np.sort(nearest)
+    others = [place for place in whole_models(run).tolist() if place != model and np.isfinite(mla[place])]
+    nearest = sorted(others, key=lambda place: abs(mla[place] - mla[model]))[:N_PEERS]
+    return np.array(sorted(nearest) if np.isfinite(mla[model]) else [], dtype=np.int64)

@@ -29,7 +29,7 @@ from imagenet_errors.runs.tables import RunTables
 
 Floats = NDArray[np.float64]
 
-SOURCE_NAME = "published_statistics"
+SOURCE_NAME = "published"
 _COUNT_COLUMNS = {
     "correct": "num_group_correct",
     "class_overlap": "num_collapsed_mappings",
@@ -186,30 +186,24 @@ def published_folder(given: Path | None) -> Path | None:
     InputError
         A folder was given and is not there.
     """
-    from imagenet_errors.downloads import cached_path
+    from imagenet_errors.downloads import at_hand
 
     if given is not None and not given.is_dir():
         raise InputError(given, "no such folder", fix="Name the folder of the published stats CSV files.")
-    folder = given or cached_path(SOURCE_NAME)
-    return folder if folder.is_dir() else None
+    return given or next(iter(at_hand(SOURCE_NAME)), None)
 
 
 def published_points(given: Path | None) -> Points:
-    """Return the published models from the folder given, or from the cache.
+    """Return the published models from the folder given, or from the cache, fetched if need be.
 
     Raises
     ------
     InputError
-        They are not at hand, or cannot be read.
+        They are not to be had, or cannot be read.
     """
-    folder = published_folder(given)
-    if folder is None:
-        raise InputError(
-            "--published",
-            "the published statistics are not at hand",
-            fix=f"Run: imagenet-errors data fetch {SOURCE_NAME}, or pass --published-statistics DIR.",
-        )
-    return read_published(folder)
+    from imagenet_errors.downloads import fetch
+
+    return read_published(published_folder(given) or fetch(SOURCE_NAME)[0])
 
 
 def read_published(folder: Path) -> Points:

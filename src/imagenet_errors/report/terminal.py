@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from imagenet_errors.chain import COUNTS_AS, DEFAULT_ORDER, ERROR_TYPES
-from imagenet_errors.evaluate import Evaluation
+from imagenet_errors.evaluation import Evaluation
 from imagenet_errors.labels import GROUPS
 from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR
 from imagenet_errors.mistakes import Tally

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.files import check_folder, staged_beside
-from imagenet_errors.labels import GROUPS
 from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR, Measures
 from imagenet_errors.mistakes import Tally
 from imagenet_errors.problems import InputError
@@ -95,9 +94,12 @@ def distribution_table(results: Sequence[ModelResult], not_run: Container[str] =
 
     Portions are null where undefined; everything is null of a stage that did not run.
     """
-    per_model, per_group = len(GROUPS) * len(ERROR_TYPES), len(ERROR_TYPES)
-    is_null = np.tile([name in not_run for name in ERROR_TYPES], len(GROUPS) * len(results))
     measures = [result.measures for result in results]
+    rows = [
+        (result.model, group, name) for result in results for group in result.measures.groups for name in ERROR_TYPES
+    ]
+    models, groups, types = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [])
+    is_null = np.array([name in not_run for name in types], dtype=np.bool_)
     counts = [
         np.concatenate([getattr(each, bound).ravel() for each in measures]) for bound in ("counts", "least", "most")
     ]
@@ -106,9 +108,7 @@ def distribution_table(results: Sequence[ModelResult], not_run: Container[str] =
         for among in (IS_TOP1_ERROR, IS_MULTI_LABEL_ERROR)
     ]
     columns = [
-        pa.array(np.repeat([result.model for result in results], per_model).tolist(), type=pa.string()),
-        pa.array(np.repeat(GROUPS, per_group).tolist() * len(results), type=pa.string()),
-        pa.array(list(ERROR_TYPES) * (len(GROUPS) * len(results)), type=pa.string()),
+        *(pa.array(column, type=pa.string()) for column in (models, groups, types)),
         *(pa.array(bound, type=pa.int64(), mask=is_null) for bound in counts),
         *(pa.array(portion, mask=is_null | np.isnan(portion)) for portion in portions),
     ]
@@ -140,7 +140,7 @@ def accuracy_table(results: Sequence[ModelResult]) -> pa.Table:
     rows = [
         {"model": result.model, "group": group, **_accuracies(result.measures, place)}
         for result in results
-        for place, group in enumerate(GROUPS)
+        for place, group in enumerate(result.measures.groups)
     ]
     return pa.Table.from_pylist(rows, schema=ACCURACY)
 

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from imagenet_errors.chain import DEFAULT_ORDER
+from imagenet_errors.downloads import FileFacts as PublishedFacts
 from imagenet_errors.evidence.sources import OPTIONS
 from imagenet_errors.inputs import Inputs
 from imagenet_errors.problems import InputError
@@ -37,7 +38,10 @@ class FailureFacts(msgspec.Struct, frozen=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of ``run.json``; paths are absolute there, and nowhere else in what a run writes."""
+    """The content of ``run.json``; paths are absolute there, and nowhere else in what a run writes.
+
+    ``judged_by``: the files of labels and evidence, with address, commit and licence where they are published ones.
+    """
 
     layout: int = 1
     version: str
@@ -56,6 +60,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     evidence: dict[str, str | list[str] | None] = {}
     evidence_notes: dict[str, list[str]] = {}
     inputs: list[FileFacts] = []
+    judged_by: list[PublishedFacts] = []
     models: dict[str, dict[str, Any]] = {}
     failures: list[FailureFacts] = []
 

@@ -141,7 +141,7 @@ def test_published_models_are_shown_when_they_are_at_hand(made_run, shared, tmp_
 
 
 def test_without_them_it_is_said_how_to_get_them(page):
-    assert "imagenet-errors data fetch published_statistics" in page.plain
+    assert "imagenet-errors data fetch published" in page.plain
 
 
 def test_one_model_alone_has_no_comparison(made_run, tmp_path):
@@ -202,13 +202,13 @@ def test_what_cannot_be_shown_is_said(program, made_run, tmp_path, arguments, me
 
 
 def test_a_model_without_errors_has_a_page_too(val_images, tmp_path):
-    from imagenet_errors.evaluate import Request, evaluate
-    from imagenet_errors.inputs import Sources
+    from imagenet_errors.evaluation import evaluate
+    from toy import inputs_of
 
     right = {f"at_{row}": label for row, label in enumerate(val_images.label)}
     file = val_images.csv(tmp_path / "perfect.csv", **right)
-    sources = Sources(str(val_images.annotations(tmp_path / "annotations.csv")))
-    evaluate(Request((file,), sources, tmp_path / "run"))
+    sources = inputs_of(str(val_images.annotations(tmp_path / "annotations.csv")))
+    evaluate((file,), sources, tmp_path / "run")
     page = Page(write_report(ReportRequest(tmp_path / "run")).path)
     assert "perfect makes no error on these images." in page.plain
     assert page.json("explorer-json")["images"]["names"] == []

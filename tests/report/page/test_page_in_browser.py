@@ -339,12 +339,12 @@ def test_hostile_names_are_shown_as_text_and_run_nothing(visit, hostile_run, tmp
 
 
 def test_very_long_names_do_not_widen_the_page(visit, tmp_path, val_images):
-    from imagenet_errors.evaluate import Request, evaluate
-    from imagenet_errors.inputs import Sources
+    from imagenet_errors.evaluation import evaluate
+    from toy import inputs_of
 
     annotations = val_images.annotations(tmp_path / "annotations.csv")
     files = tuple(val_images.csv(tmp_path / f"{letter * 200}.csv") for letter in "xy")
-    evaluate(Request(files, Sources(str(annotations)), tmp_path / "run"))
+    evaluate(files, inputs_of(str(annotations)), tmp_path / "run")
     emulate(visit.driver, width=390, height=844)
     visit.open(write_report(ReportRequest(tmp_path / "run")).path)
     assert visit.js("document.documentElement.scrollWidth") <= 390
@@ -384,13 +384,13 @@ def test_it_prints(visit, demo_page):
 
 
 def test_a_page_without_errors_is_quiet(visit, val_images, tmp_path):
-    from imagenet_errors.evaluate import Request, evaluate
-    from imagenet_errors.inputs import Sources
+    from imagenet_errors.evaluation import evaluate
+    from toy import inputs_of
 
     right = {f"at_{row}": label for row, label in enumerate(val_images.label)}
     files = tuple(val_images.csv(tmp_path / f"{name}.csv", **right) for name in ("one", "two"))
-    sources = Sources(str(val_images.annotations(tmp_path / "annotations.csv")))
-    evaluate(Request(files, sources, tmp_path / "run"))
+    sources = inputs_of(str(val_images.annotations(tmp_path / "annotations.csv")))
+    evaluate(files, sources, tmp_path / "run")
     visit.open(write_report(ReportRequest(tmp_path / "run")).path)
     assert visit.driver.get_log("browser") == []
     assert visit.js("document.getElementById('count').textContent") == "No error answers to this."

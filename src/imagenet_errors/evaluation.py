@@ -108,6 +108,7 @@ class Judged:
                 error_type,
                 self.basis.annotations.label[predictions.rows],
                 self.membership[:, predictions.rows],
+                groups=self.basis.labels.group_names,
                 lacking=lacking,
             ),
         )
@@ -257,6 +258,7 @@ def _manifest(evaluation: Evaluation, command: Sequence[str]) -> Manifest:
         evidence=evidence_places(basis.inputs),
         evidence_notes={name: list(notes) for name, notes in basis.evidence.notes.items()},
         inputs=[file_facts(path) for path in (*used, *basis.inputs.files) if path.is_file()],
+        judged_by=list(basis.judged_by),
         models={model: intake_facts(intake) for model, intake in evaluation.intakes.items()},
         failures=[FailureFacts(each.model, str(each.path), each.reason) for each in evaluation.failures],
     )

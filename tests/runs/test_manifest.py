@@ -1,0 +1,55 @@
+"""``run.json`` is read as it was written, by this version or an earlier one, or refused in words."""
+
+import json
+
+import pytest
+
+from imagenet_errors.inputs import Inputs
+from imagenet_errors.problems import InputError
+from imagenet_errors.runs.manifest import LAYOUT, read_manifest
+
+FIRST = {
+    "version": "0.1.0",
+    "annotations": "real",
+    "requested_stage_order": ["class_overlap"],
+    "stages_not_run": {},
+    "evidence": {"oov_evidence": "/x/oov.csv", "non_prototypical": ["/x/a", "/x/b"], "co_occurrence": None},
+    "models": {"vit": {"format": "CSV", "n_rows": 3}},
+}
+
+
+def write(folder, content):
+    (folder / "run.json").write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return folder
+
+
+def test_a_run_of_the_first_version_is_read(tmp_path):
+    inputs = read_manifest(write(tmp_path, FIRST)).as_inputs()
+    assert isinstance(inputs, Inputs)
+    assert inputs.rejected_labels == "trust", "that version did not know the question"
+    assert {option: [str(path) for path in paths] for option, paths in inputs.evidence.items()} == {
+        "oov_evidence": ["/x/oov.csv"],
+        "non_prototypical": ["/x/a", "/x/b"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        pytest.param("", "no manifest of a run", id="empty"),
+        pytest.param("[1]", "no manifest of a run", id="another kind of JSON"),
+        pytest.param("[" * 100_000, "no manifest of a run", id="nested without end"),
+        pytest.param({"version": "1"}, "annotations", id="a field is missing"),
+        pytest.param(FIRST | {"models": 3}, "models", id="a field of another type"),
+        pytest.param(FIRST | {"layout": LAYOUT + 1}, "which is newer", id="a later version"),
+        pytest.param(FIRST | {"models": {"../../etc": {}}}, "no file name", id="a name that leads out"),
+    ],
+)
+def test_what_is_no_manifest_is_refused_in_words(tmp_path, content, what):
+    with pytest.raises(InputError, match=what):
+        read_manifest(write(tmp_path, content))
+
+
+def test_a_folder_without_one_is_no_run(tmp_path):
+    with pytest.raises(InputError, match=r"no run\.json"):
+        read_manifest(tmp_path)
