@@ -15,7 +15,11 @@ LABELS = imagenet_1k()
 def graded(prediction, *accepted, labels=LABELS):
     indices = [labels.look_up(name, where="test") for name in accepted]
     annotations = Annotations(
-        "toy", pa.array(["image"]), np.array(indices[:1], dtype=np.int16), Ragged.of([sorted(indices)]), np.array([False])
+        "toy",
+        pa.array(["image"]),
+        np.array(indices[:1], dtype=np.int16),
+        Ragged.of([sorted(indices)]),
+        np.array([False]),
     )
     predicted = np.array([labels.look_up(prediction, where="test")], dtype=np.int16)
     found = grades(cases_of(annotations, np.array([0]), predicted), labels)
@@ -60,7 +64,9 @@ def test_classes_outside_wordnet_are_of_unknown_distance():
 
 def test_no_cases_have_no_grades():
     nothing = cases_of(
-        Annotations("toy", pa.array([], pa.string()), np.array([], dtype=np.int16), Ragged.of([]), np.array([], dtype=bool)),
+        Annotations(
+            "toy", pa.array([], pa.string()), np.array([], dtype=np.int16), Ragged.of([]), np.array([], dtype=bool)
+        ),
         np.array([], dtype=np.int64),
         np.array([], dtype=np.int16),
     )

@@ -55,7 +55,7 @@ def fit_line(x: Floats, y: Floats) -> LinearFit | None:
     x, y = _known(x, y)
     if len(x) < 3 or np.ptp(x) == 0:
         return None
-    slope, intercept = np.polynomial.Polynomial.fit(x, y, 1).convert().coef[::-1]
+    slope, intercept = np.polyfit(x, y, 1)
     spread = float(np.sqrt(np.sum((y - intercept - slope * x) ** 2) / (len(x) - 2)))
     squares = float(np.sum((x - x.mean()) ** 2))
     return LinearFit(
