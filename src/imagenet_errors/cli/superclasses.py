@@ -25,9 +25,8 @@ def superclasses(
     """Show the superclasses: all of them, one with its members, or those of a class."""
     from imagenet_errors.evidence.superclasses import load_superclasses
     from imagenet_errors.labels import imagenet_1k
-    from imagenet_errors.report.superclass_tables import all_view, class_view, superclass_view
+    from imagenet_errors.report.superclasses import all_view, class_view, find, superclass_view
     from imagenet_errors.report.superclasses import as_json as as_object
-    from imagenet_errors.report.superclasses import find
 
     relation, labels = load_superclasses(superclasses), imagenet_1k()
     found = find(name, relation, labels) if name else None

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imagenet_errors.report.page.embed import bits, column, packed, script_json, texts
+from imagenet_errors.report.page.explorer import bits, column, packed, script_json, texts
 
 
 @given(st.recursive(st.text() | st.integers() | st.none(), lambda inner: st.lists(inner), max_leaves=8))
