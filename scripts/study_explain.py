@@ -50,6 +50,8 @@ PUBLISHED_K, PUBLISHED_THRESHOLD = 100, 0.9
 THREE = {"canoe": "00000347", "tiger beetle": "00000361", "oboe": "00026306"}
 PATCH = 45
 """Side of the pasted object in pixels, of 224."""
+N_TRIED, N_STRONGEST = 150, 12
+"""Small pictures that are looked at, and those that are pasted: few are known again at this size."""
 
 
 def main() -> str:
@@ -231,18 +233,35 @@ def locate_in(classifier: Classifier, pixels: Any, prediction: int, goal: int) -
 def plants(args: Namespace, classifier: Classifier, n: int) -> list[dict[str, Any]]:
     """Return pictures of A with a 45-pixel picture of B in a corner, which the model calls B.
 
-    The model is sure of B (0.9 or more) and less so of A (0.4 to 0.8), or no small picture would turn it.
+    The model is sure of B (0.9 or more, and it knows it again at this size) and less so of A (0.4 to 0.8), or hardly
+    a small picture would turn it.
     """
-    unsure, sure = right_answers(0.4, 0.8), right_answers(0.9, 1)
-    random = np.random.default_rng(0)
+    unsure, patches = right_answers(0.4, 0.8), strong_patches(args, classifier)
     made: list[dict[str, Any]] = []
-    for name, own in random.permutation(np.array(list(unsure.items()), dtype=object)).tolist():
+    for name in np.random.default_rng(0).permutation(sorted(unsure)).tolist():
         if len(made) == n:
             break
-        others = [other for other, label in sure.items() if label != own]
-        drawn = random.choice(others, size=3, replace=False)
-        made += _pasted(args, classifier, name, own, [(other, sure[other]) for other in drawn])[:1]
+        others = [(patch, label) for patch, label in patches if label != unsure[name]]
+        made += _pasted(args, classifier, name, unsure[name], others)[:1]
     return made
+
+
+def strong_patches(args: Namespace, classifier: Classifier) -> list[tuple[Any, int]]:
+    """Return the small pictures and classes that are surest by themselves, in the middle of grey."""
+    import torch
+    from PIL import Image
+
+    sure = right_answers(0.9, 1)
+    names = np.random.default_rng(1).permutation(sorted(sure))[:N_TRIED].tolist()
+    small = [read_picture(args.images / name).resize((PATCH, PATCH)) for name in names]
+    grey, shown = Image.new("RGB", classifier.size[::-1], (127, 127, 127)), []
+    for patch in small:
+        whole = grey.copy()
+        whole.paste(patch, tuple(side // 2 - PATCH // 2 for side in whole.size))
+        shown.append(classifier.transform(whole))
+    labels = np.array([sure[name] for name in names])
+    p = probabilities(classifier, torch.stack(shown))[np.arange(len(names)), labels]
+    return [(small[place], int(labels[place])) for place in np.argsort(-p, kind="stable")[:N_STRONGEST]]
 
 
 def right_answers(least: float, most: float) -> dict[str, int]:
@@ -260,23 +279,22 @@ def right_answers(least: float, most: float) -> dict[str, int]:
 
 
 def _pasted(
-    args: Namespace, classifier: Classifier, name: str, own: int, others: Sequence[tuple[str, int]]
+    args: Namespace, classifier: Classifier, name: str, own: int, patches: Sequence[tuple[Any, int]]
 ) -> list[dict[str, Any]]:
+    """Return those of the pictures with a patch in a corner that the model calls as the patch; corners take turns."""
     import torch
 
     picture, (height, width) = read_picture(args.images / name).resize(classifier.size[::-1]), classifier.size
+    corners = ((0, 0), (width - PATCH, 0), (0, height - PATCH), (width - PATCH, height - PATCH))
     tried = []
-    for other, pasted in others:
-        small = read_picture(args.images / other).resize((PATCH, PATCH))
-        for corner, (left, top) in enumerate(
-            ((0, 0), (width - PATCH, 0), (0, height - PATCH), (width - PATCH, height - PATCH))
-        ):
-            whole = picture.copy()
-            whole.paste(small, (left, top))
-            where = (slice(top, top + PATCH), slice(left, left + PATCH))
-            tried.append(
-                {"own": own, "pasted": pasted, "corner": corner, "where": where, "pixels": classifier.transform(whole)}
-            )
+    for number, (patch, pasted) in enumerate(patches):
+        corner = number % len(corners)
+        left, top = corners[corner]
+        whole = picture.copy()
+        whole.paste(patch, (left, top))
+        where = (slice(top, top + PATCH), slice(left, left + PATCH))
+        pixels = classifier.transform(whole)
+        tried.append({"own": own, "pasted": pasted, "corner": corner, "where": where, "pixels": pixels})
     answers = classifier.logits(torch.stack([each["pixels"] for each in tried])).argmax(axis=1)
     unpasted = classifier.transform(picture)
     return [

@@ -268,24 +268,24 @@ def compare_head_maps(
 ) -> list[dict[str, Any]]:
     """Map the heads' predictions for some items by occlusion and compare: rows of item, compared, agreement.
 
+    The heads are fitted once for each model, on the images of none of these items.
     ``within``: two heads on one model's features; ``models``: the same head on two models'; ``ensembles``: the mean
     of one model's heads against another's.
     """
     names = list(dict.fromkeys(ratings.file_names))
     image = np.array([names.index(name) for name in ratings.file_names])
     path_of = dict(zip(ratings.file_names, paths, strict=True))
+    others = ~np.isin(image, image[list(items)])
     maps: dict[tuple[int, str, str], NDArray[np.float32]] = {}
     for classifier in classifiers:
         columns = pair_columns(classifier, [path_of[name] for name in names], image, ratings.label)
+        heads = {name: head.fit(columns[others], ratings.share[others]) for name, head in heads_of(seeds).items()}
         for item in items:
-            others = image != image[item]
             masked = _masked_columns(classifier, paths[item], ratings.label[item : item + 1])
-            drops = []
-            for name, head in heads_of(seeds).items():
-                predicted = head.fit(columns[others], ratings.share[others]).predict(masked)
-                drops.append(predicted[0] - predicted[1:])
-                maps[item, classifier.name, name] = _as_map(drops[-1])
-            maps[item, classifier.name, "ensemble"] = _as_map(np.mean(drops, axis=0))
+            predicted = {name: head.predict(masked) for name, head in heads.items()}
+            predicted["ensemble"] = np.mean(list(predicted.values()), axis=0)
+            for name, shares in predicted.items():
+                maps[item, classifier.name, name] = _as_map(shares[0] - shares[1:])
     return _compared(maps)
 
 
