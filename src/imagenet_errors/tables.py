@@ -108,7 +108,7 @@ class Annotations:
 
     ``label`` int16 [n] is the original label; ``accepted`` holds the accepted labels, ascending. ``rejected_labels``
     is one of REJECTED_LABELS: images whose label is not accepted are excluded, or judged (a prediction is right only
-    if it is accepted), or their label is trusted.
+    if it is accepted), or their label is trusted. ``notes``: what reading them had to say, a sentence each.
     """
 
     name: str
@@ -117,6 +117,7 @@ class Annotations:
     accepted: Ragged
     problematic: NDArray[np.bool_]
     rejected_labels: str = "exclude"
+    notes: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         """Return the number of annotated images n."""
@@ -195,6 +196,8 @@ class Intake:
     n_missing: int = 0
     n_ties: int = 0
     notes: tuple[str, ...] = ()
+    sha256: str = ""
+    """Of the bytes that were read."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -99,6 +99,11 @@ class TestOfficialJson:
         found = official(tmp_path, annots, imagenet_m=[FIRST], model_predictions={"vit": [[0.5] * 3]})
         assert accepted(found) == [[795]]
 
+    def test_images_of_imagenet_v2_in_it_are_counted_and_left_out(self, tmp_path):
+        found = official(tmp_path, {FIRST: {"correct": [SEA_SNAKE]}, "0a1b2c3d.jpeg": {"correct": [SKI]}})
+        assert found.file_names.to_pylist() == [FIRST]
+        assert "1 annotated name of 2 are no images of the data set" in found.notes[0]
+
     def test_a_byte_order_mark_is_no_obstacle(self, tmp_path):
         text = json.dumps({"initial_annots": {FIRST: {"correct": [SKI]}}})
         assert accepted(read(tmp_path, b"\xef\xbb\xbf" + text.encode(), "bom.json")) == [[795]]
@@ -106,7 +111,6 @@ class TestOfficialJson:
     @pytest.mark.parametrize(
         ("text", "said"),
         [
-            pytest.param("{}", "initial_annots", id="another object"),
             pytest.param('{"initial_annots": {"a": ', "truncated", id="cut off"),
             pytest.param('{"initial_annots": {"a.JPEG": {"correct": "n01440764"}}}', "array", id="no list"),
         ],
@@ -145,13 +149,16 @@ class TestTable:
             pytest.param("-1", id="negative"),
             pytest.param("1000", id="no such class"),
             pytest.param("70000", id="beyond 16 bits"),
-            pytest.param("65.0", id="a fraction"),
+            pytest.param("65.5", id="a fraction"),
             pytest.param("n01440765", id="unknown wnid"),
-            pytest.param("tench", id="a name"),
+            pytest.param("crane", id="a name of two classes"),
         ],
     )
     def test_what_is_no_class_is_refused_and_never_becomes_another_one(self, tmp_path, cell):
-        with pytest.raises(InputError, match=f"(labels cannot be read.*{cell}|1 label outside 0..999)"):
+        with pytest.raises(
+            InputError,
+            match=f"(no class list in 1 cell .*{cell}|1 class outside 0..999).* column labels|row 1: '{cell}'",
+        ):
             read(tmp_path, f"file_name,labels\n{FIRST},{cell}\n")
 
     @pytest.mark.parametrize(
@@ -180,6 +187,33 @@ class TestTable:
         found = read(tmp_path, f"file_name,labels,problematic\n{FIRST},65,\n{SECOND},970,true\n")
         assert found.problematic.tolist() == [False, True]
 
+    def test_semicolons_and_yes_and_no_are_read(self, tmp_path):
+        found = read(tmp_path, f"file_name;labels;problematic\n{FIRST};65,795;no\n{SECOND};970;YES\n")
+        assert accepted(found) == [[65, 795], [970]]
+        assert found.problematic.tolist() == [False, True]
+
+    def test_names_of_another_data_set_are_left_out_and_told(self, tmp_path):
+        found = read(tmp_path, f"file_name,labels\n{FIRST},65\nabcdef0123.jpeg,7\nxyz.jpeg,8\n")
+        assert found.file_names.to_pylist() == [FIRST]
+        assert found.notes == (
+            "2 annotated names of 3 are no images of the data set and were left out (first: abcdef0123.jpeg)",
+        )
+
+    @pytest.mark.parametrize("column", ["labels", "labels,label"])
+    def test_classes_counted_from_1_are_refused(self, tmp_path, column):
+        own = val_labels()[:40]
+        rows = [
+            f"ILSVRC2012_val_{i + 1:08d}.JPEG" + f",{one + 1}" * (1 + column.count(",")) for i, one in enumerate(own)
+        ]
+        with pytest.raises(InputError, match=r"classes count from 1.*in 0 of 40 images as written, in 40 with"):
+            read(tmp_path, f"file_name,{column}\n" + "\n".join(rows))
+
+    def test_a_set_that_mostly_rejects_the_original_label_is_read_and_that_is_told(self, tmp_path):
+        rows = [f"ILSVRC2012_val_{i:08d}.JPEG,{(7 * i) % 1000}" for i in range(1, 41)]
+        found = read(tmp_path, "file_name,labels\n" + "\n".join(rows))
+        assert len(found) == 40
+        assert "is accepted in 0 of 40 annotated images only" in found.notes[0]
+
     def test_names_keep_their_leading_zeros(self, tmp_path):
         found = read(tmp_path, "file_name,labels\n00000001,65\n00000002,970\n")
         assert found.file_names.to_pylist() == ["00000001", "00000002"]
@@ -196,17 +230,24 @@ class TestTable:
         [
             pytest.param("", "the file is empty", id="empty"),
             pytest.param(" \n ", "the file is empty", id="blank"),
-            pytest.param("<html><h1>403</h1>", "a web page, not annotations: b'<html>", id="web page"),
-            pytest.param("image,labels\na,1\n", "no column file_name; it has image, labels", id="no name"),
+            pytest.param("<html><h1>403</h1>", "a web page .*first: <html>", id="web page"),
+            pytest.param("who,labels\na,1\n", "no column file_name; it has 'who', 'labels'", id="no name"),
+            pytest.param("{}", "no rows in any known shape", id="another object"),
             pytest.param(f"file_name,labels\n{FIRST},1\n{FIRST},2\n", "1 image annotated more", id="double"),
             pytest.param(f"file_name,labels\n{FIRST},1\nval/{FIRST},2\n", "1 image annotated more", id="two spellings"),
             pytest.param("file_name,labels\ncat.jpg,1\n", "original label of 1 image is not", id="no label"),
-            pytest.param("file_name,labels,label\ncat.jpg,1,1000\n", "1 original label outside", id="label"),
+            pytest.param(
+                "file_name,labels,label\ncat.jpg,1,1000\n", "1 class outside 0..999 in column label", id="label"
+            ),
             pytest.param("file_name,labels,label\na,1,2\nb,1,\n", "1 empty cell in column label", id="gap"),
-            pytest.param("file_name,labels,label\na,1,x\n", "column label is not int64", id="label as text"),
-            pytest.param("file_name,labels,problematic\na,1,bad\n", "column problematic is not", id="reason"),
+            pytest.param("file_name,labels,label\na,1,x\n", "no class in 1 cell of column label", id="label as text"),
+            pytest.param(
+                "file_name,labels,problematic\na,1,bad\n",
+                "no truth value in 1 cell of column problematic .first: row 1: 'bad'",
+                id="reason",
+            ),
             pytest.param(f"file_name,labels\n{SKI}/{FIRST},1\n", "folder of another class", id="torn"),
-            pytest.param(b"PAR1 cut off", "cannot be read as a table", id="broken Parquet"),
+            pytest.param(b"PAR1 cut off", "the Parquet file is cut short", id="broken Parquet"),
         ],
     )
     def test_a_file_that_cannot_be_used_is_refused_with_the_reason(self, tmp_path, text, said):

@@ -6,7 +6,7 @@ Four sources end in the same table: the ReaL labels that ship with the package (
 
 from __future__ import annotations
 
-import mmap
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -17,14 +17,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from imagenet_errors.images import N_VAL, val_file_names, val_numbers
+from imagenet_errors.images import val_file_names, val_numbers
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
+from imagenet_errors.readers.assemble import Columns
+from imagenet_errors.readers.formats import recognised
+from imagenet_errors.readers.opened import Opened, opened
+from imagenet_errors.readers.tables import Column, Kind, conformed
 from imagenet_errors.shipped import shipped
 from imagenet_errors.tables import Annotations, Ragged
 
-_BOM = b"\xef\xbb\xbf"
-_NO_CLASS = np.iinfo(np.int16).max
+_SCHEMA = (
+    Column("file_name", also=("filename", "image", "image_name", "file", "path", "name")),
+    Column("labels", Kind.CLASSES, also=("accepted", "accepted_labels", "multi_labels", "real", "prediction")),
+    Column("problematic", Kind.FLAG, needed=False, also=("is_problematic",)),
+    Column("label", Kind.CLASS, needed=False, also=("original_label",)),
+)
+_ENOUGH_IMAGES = 20
+_MOSTLY, _SELDOM = 0.5, 0.25
+"""ReaL accepts the original label in 90 % of its images, experts in nearly all."""
 
 
 class _ImageAnnotation(msgspec.Struct):
@@ -33,7 +44,10 @@ class _ImageAnnotation(msgspec.Struct):
 
 
 class _OfficialFile(msgspec.Struct):
-    """The parts that count of human_accuracy_v3.0.0.json; all others are skipped while parsing."""
+    """The parts that count of human_accuracy_v3.0.0.json; all others are skipped while parsing.
+
+    The file also annotates images of ImageNetV2; those are outside the validation set.
+    """
 
     initial_annots: dict[str, _ImageAnnotation]
     problematic_images: dict[str, Any] = {}
@@ -67,29 +81,30 @@ def val_labels() -> NDArray[np.int16]:
 
 
 def read_annotations(path: Path, labels: LabelSpace) -> Annotations:
-    """Read an annotations file: the official JSON layout, ReaL's ``real.json``, or a table (Parquet, CSV).
+    """Read an annotations file; what it is, its content tells.
 
-    A table has the columns ``file_name`` and ``labels`` (a list, or class indices or wnids joined by spaces)
-    and may have ``problematic`` (bool) and ``label`` (the original class index). Without ``label`` the
-    original label comes from the shipped validation labels or from the wnid folder in the name.
+    The official JSON layout; ReaL's ``real.json``, a list of classes for each validation image in the order of their
+    names; or a table in any format, with the columns ``file_name`` and ``labels`` (a list, or class indices or wnids
+    in one cell) and perhaps ``problematic`` (yes or no) and ``label`` (the original class). Without ``label`` the
+    original label comes from the shipped validation labels or from the wnid folder in the name; images for which
+    neither tells are not of the data set: they are counted and left out.
 
     Raises
     ------
     InputError
-        The file is none of these, names an unknown class or an image twice, or an original label cannot be
-        found.
+        The file is none of these, names an unknown class or an image twice, counts its classes from 1, or tells no
+        original label at all.
     """
-    with path.open("rb") as file:
-        start = file.read(64).removeprefix(_BOM).lstrip()
-    if not start:
-        raise InputError(path, "the file is empty", fix="Fetch or write it again.")
-    if start.startswith(b"{"):
-        return _from_json(path, labels)
-    if start.startswith(b"["):
-        return _from_real_json(path, labels)
-    if start.startswith(b"<"):
-        raise InputError(path, f"a web page, not annotations: {start[:30]!r}", fix="Download the file again.")
-    return _from_table(path, labels, is_parquet=start.startswith(b"PAR1"))
+    with opened(path) as file:
+        found, content = recognised(file)
+        if found.name == "JSON":
+            special = _from_real_json(content, labels) or _from_official_json(content, labels)
+            if special is not None:
+                return special
+        read = found.read(content, {})
+    if not isinstance(read, Columns):
+        raise InputError(path, f"{found.name} with an array, not annotations", fix="Give JSON, Parquet or CSV.")
+    return _from_table(conformed(read, _SCHEMA, labels=labels), path, labels)
 
 
 def annotations_table(annotations: Annotations) -> pa.Table:
@@ -104,31 +119,25 @@ def annotations_table(annotations: Annotations) -> pa.Table:
     )
 
 
-def _from_json(path: Path, labels: LabelSpace) -> Annotations:
-    """Parse in place (memory-mapped): of the official file's 200 MB only the label lists are ever held."""
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
-        official, problem = _decoded(text)
-    if official is None:
+def _from_official_json(file: Opened, labels: LabelSpace) -> Annotations | None:
+    """Parse in place: of the official file's 200 MB only the label lists are ever held. None for another layout."""
+    path = file.path
+    try:
+        official = msgspec.json.decode(file.content, type=_OfficialFile)
+    except (msgspec.MsgspecError, RecursionError) as problem:
+        if b'"initial_annots"' not in file.head:
+            return None
         raise InputError(
             path,
             f"not the layout of human_accuracy_v3.0.0.json: {problem}",
             fix="It needs initial_annots: image -> {correct, wrong, unclear} and problematic_images.",
-        )
+        ) from None
     named = {**dict.fromkeys(official.problematic_images, _ImageAnnotation()), **official.initial_annots}
     names = sorted(named)
     wnids = [named[name].correct + named[name].unclear for name in names]
     accepted = Ragged.of(_indices(name, row, labels, path) for name, row in zip(names, wnids, strict=True))
     problematic = np.array([name in official.problematic_images for name in names], dtype=np.bool_)
     return _checked(path, pa.array(names, type=pa.string()), accepted, problematic, None, labels=labels)
-
-
-def _decoded(text: mmap.mmap) -> tuple[_OfficialFile | None, str]:
-    """Return what is in the file, or None and why not; subtle: no view of the map may outlive this call."""
-    with memoryview(text) as whole, whole[len(_BOM) if text[: len(_BOM)] == _BOM else 0 :] as body:
-        try:
-            return msgspec.json.decode(body, type=_OfficialFile), ""
-        except msgspec.MsgspecError as error:
-            return None, str(error)
 
 
 def _indices(name: str, wnids: list[str], labels: LabelSpace, path: Path) -> list[int]:
@@ -142,98 +151,30 @@ def _indices(name: str, wnids: list[str], labels: LabelSpace, path: Path) -> lis
         ) from None
 
 
-def _from_real_json(path: Path, labels: LabelSpace) -> Annotations:
-    """Read ReaL's own file: a list of classes for each validation image, in the order of their names."""
+def _from_real_json(file: Opened, labels: LabelSpace) -> Annotations | None:
+    """Read ReaL's own file: a list of classes for each image, in the order of their names. None for another layout."""
     try:
-        lists = msgspec.json.decode(path.read_bytes().removeprefix(_BOM), type=list[list[int]])
-    except msgspec.MsgspecError as error:
-        raise InputError(
-            path,
-            f"not the layout of real.json: {error}",
-            fix="It is a list of lists of class indices, one for each validation image, in order.",
-        ) from None
-    if len(lists) > N_VAL:
-        raise InputError(path, f"{len(lists):,} lists for {N_VAL:,} images", fix="Fetch it again.")
-    accepted = _label_lists(pa.array(lists, type=pa.list_(pa.int64())), labels)
+        lists = msgspec.json.decode(file.content, type=list[list[int]])
+    except (msgspec.MsgspecError, RecursionError):
+        return None
+    n_images = len(val_labels())
+    if len(lists) > n_images:
+        raise InputError(file.path, f"{len(lists):,} lists for {n_images:,} images", fix="Fetch it again.")
     names = val_file_names(np.arange(1, len(lists) + 1))
-    nothing = np.zeros(len(lists), dtype=np.bool_)
-    return _checked(path, names, accepted, nothing, None, labels=labels)
+    found = Columns(file.path, "JSON", ("file_name", "labels"), (names, pa.array(lists, type=pa.list_(pa.int64()))))
+    return _from_table(conformed(found, _SCHEMA, labels=labels), file.path, labels)
 
 
-def _from_table(path: Path, labels: LabelSpace, *, is_parquet: bool) -> Annotations:
-    table = _read_table(path, is_parquet=is_parquet)
-    missing = [name for name in ("file_name", "labels") if name not in table.column_names]
-    if missing:
-        raise InputError(
-            path,
-            f"no column {' or '.join(missing)}; it has {', '.join(table.column_names)}",
-            fix="Annotations are a table of file_name and labels, or the official JSON.",
-        )
-    names = _column(table, "file_name", pa.string(), path)
+def _from_table(table: pa.Table, path: Path, labels: LabelSpace) -> Annotations:
+    names = table["file_name"].combine_chunks()
     order = pc.sort_indices(names)
     table, names = table.take(order), names.take(order)
-    try:
-        accepted = _label_lists(table["labels"].combine_chunks(), labels)
-    except pa.ArrowException as error:
-        raise InputError(
-            path, f"a cell of labels cannot be read: {error}", fix='Write class indices or wnids: "65 795".'
-        ) from None
     problematic = np.zeros(len(table), dtype=np.bool_)
     if "problematic" in table.column_names:
-        problematic = _column(table, "problematic", pa.bool_(), path).to_numpy(zero_copy_only=False)
-    original = None
-    if "label" in table.column_names:
-        original = _column(table, "label", pa.int64(), path).to_numpy()
+        problematic = table["problematic"].to_numpy()
+    original = table["label"].to_numpy().astype(np.int64) if "label" in table.column_names else None
+    accepted = Ragged.from_arrow(table["labels"].combine_chunks())
     return _checked(path, names, accepted, problematic, original, labels=labels)
-
-
-def _column(table: pa.Table, name: str, kind: pa.DataType, path: Path) -> pa.Array:
-    """Return a column as its type; an empty cell of ``problematic`` means no, any other is refused."""
-    try:
-        column = table[name].cast(kind).combine_chunks()
-    except pa.ArrowException as error:
-        raise InputError(path, f"column {name} is not {kind}: {error}", fix="Correct the table.") from None
-    if name == "problematic":
-        return pc.fill_null(column, False)
-    if column.null_count:
-        empty = column.is_null().index(True).as_py()
-        what = f"{counted(column.null_count, 'empty cell')} in column {name}"
-        raise InputError(path, what, example=f"row {empty + 1}", fix="Fill them, or drop those rows.")
-    return column
-
-
-def _read_table(path: Path, *, is_parquet: bool) -> pa.Table:
-    import pyarrow.csv
-    import pyarrow.parquet
-
-    try:
-        if is_parquet:
-            return pyarrow.parquet.ParquetFile(path).read()
-        as_text = pyarrow.csv.ConvertOptions(column_types={"file_name": pa.string(), "labels": pa.string()})
-        return pyarrow.csv.read_csv(path, convert_options=as_text)
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(path, f"cannot be read as a table: {error}", fix="Give Parquet, CSV or JSON.") from None
-
-
-def _label_lists(column: pa.Array, labels: LabelSpace) -> Ragged:
-    """Return the labels of each row, ascending and once each; a missing list is an empty one.
-
-    Classes that are no class keep a value outside 0..C-1; text that is neither a number nor a wnid raises
-    pyarrow's own error, which shows it.
-    """
-    if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
-        text = pc.fill_null(column.cast(pa.string()), "")
-        column = pc.split_pattern_regex(pc.utf8_trim(text, " []()"), r"[\s,;|]+")
-    owners, values = pc.list_parent_indices(column).to_numpy(), pc.list_flatten(column)
-    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-        spoken = pc.not_equal(values, "").to_numpy(zero_copy_only=False)
-        values, owners = values.filter(pa.array(spoken)), owners[spoken]
-        of_wnid = pc.index_in(values, value_set=pa.array(labels.wnids, type=pa.string()))
-        values = pc.coalesce(pc.cast(of_wnid, pa.string()), values)
-    classes = np.clip(values.cast(pa.int64()).to_numpy(), -1, _NO_CLASS)
-    pairs = np.unique(owners.astype(np.int64) << 16 | (classes + 1))
-    offsets = np.searchsorted(pairs, np.arange(len(column) + 1) << 16)
-    return Ragged(offsets.astype(np.int64), ((pairs & 0xFFFF) - 1).astype(np.int16))
 
 
 def _checked(
@@ -245,26 +186,57 @@ def _checked(
     *,
     labels: LabelSpace,
 ) -> Annotations:
-    _refuse_doubles(path, names)
-    outside = np.flatnonzero((accepted.values < 0) | (accepted.values >= len(labels)))
-    if len(outside):
-        raise InputError(
-            path,
-            f"{counted(len(outside), 'label')} outside 0..{len(labels) - 1}",
-            example=f"in the row of {names[accepted.owners[outside[0]]]}",
-            fix="Labels are class indices in the order of ascending wnids, or wnids.",
-        )
+    notes: tuple[str, ...] = ()
     if original is None:
         original = _original_labels(path, names, labels)
-    strange = np.flatnonzero((original < 0) | (original >= len(labels)))
-    if len(strange):
-        raise InputError(
-            path,
-            f"{counted(len(strange), 'original label')} outside 0..{len(labels) - 1}",
-            example=f"{original[strange[0]]} for {names[strange[0]]}",
-            fix="The column label holds class indices in the order of ascending wnids.",
-        )
-    return Annotations(path.stem, names, original.astype(np.int16), accepted, problematic)
+        inside = np.flatnonzero(original >= 0)
+        if len(inside) < len(original):
+            outside = names.filter(pa.array(original < 0))
+            notes = (_outside(outside, len(names)),)
+            names, problematic = names.take(pa.array(inside)), problematic[inside]
+            accepted, original = accepted.take(inside), original[inside]
+    _refuse_doubles(path, names)
+    annotations = Annotations(path.stem, names, original.astype(np.int16), accepted, problematic, notes=notes)
+    return replace(annotations, notes=(*notes, *_compared_with_labels(annotations, path)))
+
+
+def _outside(names: pa.StringArray, n_all: int) -> str:
+    return (
+        f"{counted(len(names), 'annotated name')} of {n_all:,} are no images of the data set and were left out "
+        f"(first: {names[0]})"
+    )
+
+
+def _compared_with_labels(annotations: Annotations, path: Path) -> tuple[str, ...]:
+    """Refuse accepted labels, or original ones, that count from 1; tell where the original one is seldom accepted."""
+    accepted, label = annotations.accepted, annotations.label
+    n_described = int((accepted.lengths > 0).sum())
+    if n_described < _ENOUGH_IMAGES:
+        return ()
+    numbers = val_numbers(annotations.file_names)
+    known = np.flatnonzero((numbers > 0) & (numbers <= len(val_labels())))
+    ours, own = val_labels()[numbers[known] - 1].astype(np.int64), label[known].astype(np.int64)
+    if len(known) >= _ENOUGH_IMAGES and np.mean(own - 1 == ours) > _MOSTLY:
+        _refuse_from_1(path, "original labels are those of the validation images", (own == ours, own - 1 == ours))
+    holds = [
+        accepted.any_of(accepted.values - less == label[accepted.owners]) & (accepted.lengths > 0) for less in (0, 1)
+    ]
+    if holds[1].sum() > _MOSTLY * n_described and holds[0].sum() < _SELDOM * n_described:
+        described = accepted.lengths > 0
+        _refuse_from_1(path, "accepted labels hold the original label", (holds[0][described], holds[1][described]))
+    if holds[0].sum() >= _MOSTLY * n_described:
+        return ()
+    return (f"the original label is accepted in {int(holds[0].sum()):,} of {n_described:,} annotated images only",)
+
+
+def _refuse_from_1(path: Path, claim: str, right: tuple[NDArray[np.bool_], NDArray[np.bool_]]) -> None:
+    as_written, less = (int(one.sum()) for one in right)
+    raise InputError(
+        path,
+        f"classes count from 1: the {claim} in {as_written:,} of {len(right[0]):,} images as written, in {less:,} with "
+        "every class -1",
+        fix="Write class indices from 0 on (subtract 1), or wnids.",
+    )
 
 
 def _refuse_doubles(path: Path, names: pa.StringArray) -> None:
@@ -285,7 +257,7 @@ def _refuse_doubles(path: Path, names: pa.StringArray) -> None:
 def _original_labels(path: Path, names: pa.StringArray, labels: LabelSpace) -> NDArray[np.int64]:
     """Return each image's original label: the shipped one for validation images, else the wnid folder."""
     numbers = val_numbers(names)
-    known = (numbers > 0) & (numbers <= N_VAL)
+    known = (numbers > 0) & (numbers <= len(val_labels()))
     label = np.where(known, val_labels()[np.where(known, numbers - 1, 0)], -1).astype(np.int64)
     wnid = pc.struct_field(pc.extract_regex(names, r"(?P<wnid>n[0-9]{8})[/\\][^/\\]*$"), "wnid")
     by_folder = pc.index_in(wnid, value_set=pa.array(labels.wnids, type=pa.string()))
@@ -299,12 +271,11 @@ def _original_labels(path: Path, names: pa.StringArray, labels: LabelSpace) -> N
             fix="Add a column label (class index) to say what the original labels are.",
         )
     label = np.where(known, label, by_folder)
-    lacking = np.flatnonzero(label < 0)
-    if len(lacking):
+    if len(label) and (label < 0).all():
         raise InputError(
             path,
-            f"the original label of {counted(len(lacking), 'image')} is not known",
-            example=names[lacking[0]],
+            f"the original label of {counted(len(label), 'image')} is not known",
+            example=names[0],
             fix="Add a column label (class index), or write names as wnid/name.",
         )
     return label

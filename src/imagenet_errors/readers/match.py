@@ -97,6 +97,7 @@ def match(
         n_missing=int(annotations.evaluated.sum() - annotations.evaluated[rows[usable]].sum()),
         n_ties=raw.n_ties,
         notes=(*raw.notes, *notes, *_reasons(raw)),
+        sha256=raw.sha256,
     )
     confidence = None if raw.confidence is None else raw.confidence[usable]
     return Predictions(model, rows[usable], resolved.top1[usable], confidence, intake)
