@@ -194,8 +194,8 @@ class Basis:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the sources of evidence have to say, a sentence each."""
-        return tuple(note for notes in self.evidence.notes.values() for note in notes)
+        """What the annotations and the sources of evidence have to say, a sentence each."""
+        return self.annotations.notes + tuple(note for notes in self.evidence.notes.values() for note in notes)
 
 
 def load_basis(inputs: Inputs, predictions: Sequence[Path] = ()) -> Basis:

@@ -180,7 +180,7 @@ def _text(file: Opened) -> tuple[Format, Opened]:
     if start.startswith(b"<"):
         raise InputError(
             file.path,
-            "this is a web page or XML, not predictions",
+            "this is a web page or XML, no data",
             example=start[:40].decode("utf-8", "replace"),
             fix="Most likely the download returned an error page: download it again.",
         )

@@ -42,9 +42,9 @@ class Kind(StrEnum):
     TEXT = "text"
     WHOLE = "whole numbers"
     NUMBER = "numbers"
-    FLAG = "yes or no"
-    CLASS = "a class"
-    CLASSES = "classes"
+    FLAG = "truth value"
+    CLASS = "class"
+    CLASSES = "class list"
     ANY = "anything"
 
 
@@ -120,7 +120,7 @@ class _Cells:
             return self._flags(column, array)
         if column.kind is Kind.CLASSES:
             return self._classes(column, array)
-        if column.needed:
+        if column.needed or column.kind is Kind.CLASS:
             self._refuse_empty(column, array)
         if column.kind is Kind.TEXT:
             return pc.utf8_trim_whitespace(self._text(column, array))
