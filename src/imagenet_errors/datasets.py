@@ -143,14 +143,18 @@ def _read(path: Path) -> _File:
     try:
         return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _File)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
-        raise InputError(path, f"describes no data set: {error}", fix="docs/datasets.md tells how one is written.") from None
+        raise InputError(
+            path, f"describes no data set: {error}", fix="docs/datasets.md tells how one is written."
+        ) from None
 
 
 def _dataset(told: _File, path: Path, place: str) -> Dataset:
     labels = imagenet_1k() if told.classes == IMAGENET_1K else read_classes(path.parent / told.classes)
     unknown = [way for way in told.label if way not in RULES]
     if unknown:
-        raise InputError(path, f"no way {unknown[0]!r} to tell labels from names", fix=f"There are: {', '.join(RULES)}.")
+        raise InputError(
+            path, f"no way {unknown[0]!r} to tell labels from names", fix=f"There are: {', '.join(RULES)}."
+        )
     try:
         re.compile(told.setting)
     except re.error as error:

@@ -223,9 +223,7 @@ def load_basis(inputs: Inputs, predictions: Sequence[Path] = ()) -> Basis:
     return Basis(inputs, labels, annotations, evidence, chain, files)
 
 
-def _completed(
-    inputs: Inputs, predictions: Sequence[Path], lacking: UnlabelledError
-) -> tuple[Inputs, Annotations]:
+def _completed(inputs: Inputs, predictions: Sequence[Path], lacking: UnlabelledError) -> tuple[Inputs, Annotations]:
     """Ask the files beside the annotations, then the predictions, for what the annotations lack."""
     for path in _may_tell(inputs, predictions):
         try:
@@ -255,12 +253,9 @@ def _occurring(data_set: Dataset, annotations: Annotations) -> LabelSpace:
 
 
 def _told(evidence: Evidence, data_set: Dataset, annotations: Annotations) -> Evidence:
-    """Add what there is to say of the labels and the data set, and why its stages lack evidence."""
-    notes = dict(evidence.notes)
-    for name, told in (("annotations", annotations.notes), ("dataset", data_set.notes)):
-        if told:
-            notes[name] = told
-    return replace(evidence, notes=notes)
+    """Add what there is to say of the labels and the data set."""
+    told = {"annotations": annotations.notes, "dataset": data_set.notes}
+    return replace(evidence, notes={**evidence.notes, **{name: notes for name, notes in told.items() if notes}})
 
 
 def _useless(inputs: Inputs, annotations: Annotations) -> dict[str, str]:

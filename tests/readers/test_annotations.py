@@ -153,7 +153,9 @@ class TestTable:
         ],
     )
     def test_what_is_no_class_is_refused_and_never_becomes_another_one(self, tmp_path, cell):
-        with pytest.raises(InputError, match=f"(no classes? in 1 cell of column labels.*{cell}|1 class outside 0..999.*{cell}|{cell})"):
+        with pytest.raises(
+            InputError, match=f"(no classes? in 1 cell of column labels.*{cell}|1 class outside 0..999.*{cell}|{cell})"
+        ):
             read(tmp_path, f"file_name,labels\n{FIRST},{cell}\n")
 
     @pytest.mark.parametrize(
@@ -203,10 +205,14 @@ class TestTable:
             pytest.param(f"file_name,labels\n{FIRST},1\n{FIRST},2\n", "1 image annotated more", id="double"),
             pytest.param(f"file_name,labels\n{FIRST},1\nval/{FIRST},2\n", "1 image annotated more", id="two spellings"),
             pytest.param("file_name,labels\ncat.jpg,1\n", "original label of 1 image is not", id="no label"),
-            pytest.param("file_name,labels,label\ncat.jpg,1,1000\n", "1 class outside 0..999 in column label", id="label"),
+            pytest.param(
+                "file_name,labels,label\ncat.jpg,1,1000\n", "1 class outside 0..999 in column label", id="label"
+            ),
             pytest.param("file_name,labels,label\na,1,2\nb,1,\n", "1 empty cell in column label", id="gap"),
             pytest.param("file_name,labels,label\na,1,x\n", "no classes in 1 cell of column label", id="label as text"),
-            pytest.param("file_name,labels,problematic\na,1,bad\n", "no yes or no in 1 cell of column problematic", id="reason"),
+            pytest.param(
+                "file_name,labels,problematic\na,1,bad\n", "no yes or no in 1 cell of column problematic", id="reason"
+            ),
             pytest.param(f"file_name,labels\n{SKI}/{FIRST},1\n", "folder of another class", id="torn"),
             pytest.param(b"PAR1 cut off", "the Parquet file is cut short", id="broken Parquet"),
         ],

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -59,7 +59,7 @@ class UnlabelledError(InputError):
 class LabelRules:
     """How label files are understood: ``names`` tells labels from names, ``combine`` is one of COMBINATIONS."""
 
-    names: NameRule = NameRule()
+    names: NameRule = field(default_factory=NameRule)
     min_probability: float = MIN_PROBABILITY
     combine: str = "union"
 
@@ -129,9 +129,7 @@ def assembled(
         Files contradict each other or themselves; ``UnlabelledError``: original labels or images are lacking.
     """
     tables = [file for file in files if file.is_of_classes]
-    rule = replace(
-        rules.names, classes_of_folder={**rules.names.classes_of_folder, **joined_class_tables(tables)}
-    )
+    rule = replace(rules.names, classes_of_folder={**rules.names.classes_of_folder, **joined_class_tables(tables)})
     of_images = [file for file in files if not file.is_of_classes]
     if not of_images and labels_from is None:
         where = tables[0].path if tables else "--annotations"

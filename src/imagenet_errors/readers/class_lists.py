@@ -57,7 +57,9 @@ def read_class_list(text: bytes, path: Path) -> RawPredictions:
     try:
         values = np.array([[float(value) for value in line[1:]] for line in cells if len(line) == width])
     except ValueError as error:
-        raise InputError(path, f"a line holds something else than numbers: {error}", fix="Copy the file again.") from None
+        raise InputError(
+            path, f"a line holds something else than numbers: {error}", fix="Copy the file again."
+        ) from None
     if odd is not None or values.shape[1] < 1:
         raise InputError(path, "lines of different lengths", example=" ".join(odd or cells[0]), fix="Copy it again.")
     has_scores = values.shape[1] > 1 and values.shape[1] % 2 == 0

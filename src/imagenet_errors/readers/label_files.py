@@ -195,7 +195,9 @@ def _class_table(parsed: Mapping[str, str], labels: LabelSpace) -> dict[str, tup
     table: dict[str, tuple[int, ...] | str] = {}
     for key, text in parsed.items():
         found = [of_description.get(part.strip().casefold(), -1) for part in text.split(";")]
-        exact = [labels.descriptions.index(part.strip()) for part in text.split(";") if part.strip() in labels.descriptions]
+        exact = [
+            labels.descriptions.index(part.strip()) for part in text.split(";") if part.strip() in labels.descriptions
+        ]
         classes = exact if len(exact) == len(found) else found
         value = tuple(sorted(classes)) if min(classes) >= 0 else text.casefold()
         for written in (key.casefold(), key.casefold().replace("/", "_")):  # no folder has a slash in its name
@@ -235,7 +237,9 @@ def _ragged_of(rows: Iterable[Iterable[Any]], labels: LabelSpace, path: Path) ->
         return Ragged.of(sorted({known[str(value)] for value in row}) for row in rows)
     except KeyError as error:
         what = f"a label {error} is none of the {len(labels)} classes"
-        raise InputError(path, what, fix="Labels are class indices in the order of ascending wnids, or wnids.") from None
+        raise InputError(
+            path, what, fix="Labels are class indices in the order of ascending wnids, or wnids."
+        ) from None
 
 
 def _from_lists(path: Path, labels: LabelSpace) -> LabelFile:
@@ -268,7 +272,9 @@ def _from_arrays(path: Path, min_probability: float) -> LabelFile:
         found = {key: arrays[key] for key in arrays.files} if hasattr(arrays, "files") else {}
     info, tensor = found.get("info"), found.get("tensor")
     if info is None or tensor is None or info.ndim != 2 or tensor.ndim not in (1, 3):
-        raise InputError(path, f"no arrays info and tensor; it has {', '.join(found) or 'one array'}", fix="Fetch it again.")
+        raise InputError(
+            path, f"no arrays info and tensor; it has {', '.join(found) or 'one array'}", fix="Fetch it again."
+        )
     answers = tensor.sum(axis=0) if tensor.ndim == 3 else None
     share = tensor if answers is None else answers[:, -1] / np.maximum(answers.sum(axis=1), 1)
     kept = np.flatnonzero(share >= min_probability)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +24,10 @@ _UNCLEAR = Column("unclear_multi_labels", Kind.CLASSES, needed=False)
 _LABEL = Column("label", Kind.CLASSES, needed=False, also=("original_label", "target"))
 _PROBLEMATIC = Column("problematic", Kind.FLAG, needed=False, also=("is_problematic",))
 _WEIGHT = Column(
-    "weight", Kind.ANY, needed=False, also=("weights", "probability", "probabilities", "prob", "share", "score", "scores")
+    "weight",
+    Kind.ANY,
+    needed=False,
+    also=("weights", "probability", "probabilities", "prob", "share", "score", "scores"),
 )
 _MARKS = Column("validation", needed=False)
 _SCHEMA = (NAME, _LABELS, _UNCLEAR, _LABEL, _PROBLEMATIC, _WEIGHT, _MARKS)
@@ -110,7 +112,9 @@ def _weighted(
     encoded = pc.dictionary_encode(names)
     image = encoded.indices.to_numpy()[owners]
     accepted, note = _at_least(image, classes.values, weight, min_probability)
-    return ReadLabels(encoded.dictionary, Ragged.of_pairs(*accepted, len(encoded.dictionary)), notes=(note,))
+    return ReadLabels(
+        encoded.dictionary, Ragged.of_pairs(accepted[0], accepted[1], len(encoded.dictionary)), notes=(note,)
+    )
 
 
 def _by_answers(table: pa.Table, min_probability: float) -> ReadLabels:
@@ -125,10 +129,10 @@ def _by_answers(table: pa.Table, min_probability: float) -> ReadLabels:
     )
     original = Ragged.of_pairs(rows, given, len(given))
     names = table["file_name"].combine_chunks()
-    return ReadLabels(names, Ragged.of_pairs(*accepted, len(given)), original, notes=(note,))
+    return ReadLabels(names, Ragged.of_pairs(accepted[0], accepted[1], len(given)), original, notes=(note,))
 
 
-Pairs = Sequence[NDArray[np.integer]]
+Pairs = tuple[NDArray[np.integer], NDArray[np.integer]]
 
 
 def _at_least(

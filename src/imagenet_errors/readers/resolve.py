@@ -103,9 +103,7 @@ def rows_taken(resolved: Resolved, rows: NDArray[np.int64]) -> Resolved:
     return replace(resolved, raw=kept, top1=resolved.top1[rows])
 
 
-def _masked(
-    raw: RawPredictions, axis: ClassAxis, labels: LabelSpace, where: Path
-) -> tuple[RawPredictions, ClassAxis]:
+def _masked(raw: RawPredictions, axis: ClassAxis, labels: LabelSpace, where: Path) -> tuple[RawPredictions, ClassAxis]:
     """Return scores or ranks with an axis of the occurring classes alone; the best rank among them comes first."""
     if not labels.occurring:
         raise InputError("--mask-classes", "all classes occur in this data set", fix="Leave it out.")

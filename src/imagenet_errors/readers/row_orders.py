@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from imagenet_errors.images import ImageIndex
 from imagenet_errors.problems import InputError, counted
-from imagenet_errors.readers.original_labels import has_val_labels, val_labels
 from imagenet_errors.readers.order import fits_clearly, fitting_shift
+from imagenet_errors.readers.original_labels import has_val_labels, val_labels
 from imagenet_errors.readers.tables import read_names
 from imagenet_errors.tables import Annotations
 
