@@ -37,7 +37,7 @@ from imagenet_errors.runs.directory import (
 from imagenet_errors.runs.manifest import (
     LAYOUT,
     FailureFacts,
-    FileFacts,
+    InputFile,
     Manifest,
     data_set_facts,
     evidence_places,
@@ -282,11 +282,11 @@ def _write_tables(writer: RunWriter, evaluation: Evaluation) -> None:
         writer.table("failures.parquet", pa.Table.from_pylist(rows, schema=FAILURES))
 
 
-def _read_files(mistakes: Mistakes) -> list[FileFacts]:
+def _read_files(mistakes: Mistakes) -> list[InputFile]:
     """Return the predictions files by the hash of the bytes that were read, even where they are gone by now."""
     hashes = {model.source: model.intake.sha256 for model in mistakes.models if model.intake.sha256}
     return [
-        FileFacts(str(path.resolve()), path.stat().st_size if path.exists() else 0, sha256)
+        InputFile(str(path.resolve()), path.stat().st_size if path.exists() else 0, sha256)
         for path, sha256 in hashes.items()
     ]
 

@@ -21,7 +21,7 @@ from imagenet_errors.readers.predictions import ReadRules
 
 INPUTS = Group("Inputs", sort_key=1)
 EVIDENCE = Group("Evidence", sort_key=2)
-READING = Group("Reading", sort_key=3)
+READING = Group("ReadingOptions", sort_key=3)
 OUTPUT = Group("Output", sort_key=4)
 COMPUTING = Group("Computing", sort_key=3)
 
@@ -72,7 +72,7 @@ NO_FILES = EvidenceFiles()
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Basis:
+class BasisOptions:
     """What the verdicts rest on, but for the files of evidence."""
 
     annotations: Annotated[
@@ -132,7 +132,7 @@ class Basis:
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class PanelBasis(Basis):
+class PanelBasisOptions(BasisOptions):
     """What the verdicts rest on where they are set against the panel's: the labels that it worked from."""
 
     annotations: Annotated[
@@ -143,7 +143,7 @@ class PanelBasis(Basis):
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class ReadingOptions:
     """What the user states about predictions files; everything else is proven from the file or refused."""
 
     allow_partial: Annotated[
@@ -241,6 +241,6 @@ def needed(path: Path | None, option: str, what: str) -> Path:
     return path
 
 
-AS_PUBLISHED = Basis()
-READ_STRICTLY = Reading()
-FROM_EXPERTS = PanelBasis()
+AS_PUBLISHED = BasisOptions()
+READ_STRICTLY = ReadingOptions()
+FROM_EXPERTS = PanelBasisOptions()

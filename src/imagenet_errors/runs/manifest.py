@@ -24,7 +24,7 @@ LAYOUT = 2
 """Raised when a reader of the run directory must know; runs without it are of layout 1."""
 
 
-class FileFacts(msgspec.Struct, frozen=True):
+class InputFile(msgspec.Struct, frozen=True):
     """A file's place, size in bytes and sha256."""
 
     file: str
@@ -70,7 +70,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     stages_not_run: dict[str, str] = {}
     evidence: dict[str, str | list[str] | None] = {}
     evidence_notes: dict[str, list[str]] = {}
-    inputs: list[FileFacts] = []
+    inputs: list[InputFile] = []
     judged_by: list[PublishedFacts] = []
     models: dict[str, dict[str, Any]] = {}
     failures: list[FailureFacts] = []
@@ -155,11 +155,11 @@ def manifest_bytes(manifest: Manifest) -> bytes:
     return msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
 
 
-def file_facts(path: Path) -> FileFacts:
+def file_facts(path: Path) -> InputFile:
     """Return a file's place, size in bytes and sha256."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return FileFacts(str(path.resolve()), path.stat().st_size, digest)
+    return InputFile(str(path.resolve()), path.stat().st_size, digest)
 
 
 def intake_facts(intake: Intake) -> dict[str, Any]:

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from imagenet_errors.extras import needs
 from imagenet_errors.problems import InputError
+from imagenet_errors.shipped import needs
 
 
 def test_a_library_that_is_there_is_imported():
