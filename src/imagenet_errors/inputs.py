@@ -253,12 +253,9 @@ def _occurring(data_set: Dataset, annotations: Annotations) -> LabelSpace:
 
 
 def _told(evidence: Evidence, data_set: Dataset, annotations: Annotations) -> Evidence:
-    """Add what there is to say of the labels and the data set, and why its stages lack evidence."""
-    notes = dict(evidence.notes)
-    for name, told in (("annotations", annotations.notes), ("dataset", data_set.notes)):
-        if told:
-            notes[name] = told
-    return replace(evidence, notes=notes)
+    """Add what there is to say of the labels and the data set."""
+    told = {"annotations": annotations.notes, "dataset": data_set.notes}
+    return replace(evidence, notes={**evidence.notes, **{name: notes for name, notes in told.items() if notes}})
 
 
 def _useless(inputs: Inputs, annotations: Annotations) -> dict[str, str]:

@@ -191,9 +191,10 @@ class Annotations:
 
     def label_beside(self, rows: NDArray[np.integer], classes: NDArray[np.integer]) -> NDArray[np.int16]:
         """Return int16 [m]: the label to compare each class with: itself where it is one of the image's."""
+        label: NDArray[np.int16] = self.label[rows]
         if self.label_sets is None:
-            return self.label[rows]
-        return np.where(self.is_label(rows, classes), classes, self.label[rows]).astype(np.int16)
+            return label
+        return np.where(self.is_label(rows, classes), classes, label).astype(np.int16)
 
     def is_correct(self, rows: NDArray[np.integer], classes: NDArray[np.integer]) -> NDArray[np.bool_]:
         """Return bool [m]: where the class is an original label of the image that counts.

@@ -21,7 +21,8 @@ from imagenet_errors.tables import Annotations, Cases, Ragged, row_codes
 MIN_IMAGES = 2
 """A pair counts from this many images on (Peychev et al., NeurIPS 2023)."""
 _LEAST_OTHERS = 0.1
-"""The share of ReaL images that must lie outside the annotations for pairs to be learnt there alone."""
+"""The share of ReaL's images with several labels that must lie outside the annotations for pairs to be learnt there
+alone: the others hold no pair."""
 _NEEDED, _OPTIONAL = ("a", "b"), {"n_images"}
 
 
@@ -110,7 +111,7 @@ def learnt(annotations: Annotations, labels: LabelSpace) -> CoOccurrence:
     is_other = np.ones(len(real), dtype=np.bool_)
     is_other[rows[rows >= 0]] = False
     others = sets.take(np.flatnonzero(is_other))
-    if (others.lengths > 0).sum() >= _LEAST_OTHERS * (sets.lengths > 0).sum():
+    if (others.lengths > 1).sum() >= _LEAST_OTHERS * (sets.lengths > 1).sum():
         return co_occurrence(others, len(labels), source=_told(others, "ReaL images outside the annotations"))
     own = Ragged.of([()]).take(np.zeros(0, dtype=np.int64)) if not len(rows) else _own(sets, rows)
     source = _told(sets, "ReaL images, an image never supporting its own error")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -59,7 +59,7 @@ class UnlabelledError(InputError):
 class LabelRules:
     """How label files are understood: ``names`` tells labels from names, ``combine`` is one of COMBINATIONS."""
 
-    names: NameRule = NameRule()
+    names: NameRule = field(default_factory=NameRule)
     min_probability: float = MIN_PROBABILITY
     combine: str = "union"
 
@@ -142,6 +142,8 @@ def assembled(
     whole = sets[0] if len(sets) == 1 else combined(sets, rules.combine)
     for file in bare if stated else ():
         whole = _with_images_of(whole, _annotations(file, others, labels, rule))
+    if labels_from is not None:
+        whole = _in_order_of(whole, labels_from.names)
     notes = dict.fromkeys(note for each in sets for note in each.notes)
     return replace(whole, notes=tuple(notes))
 
@@ -238,7 +240,7 @@ def _with_images_of(whole: Annotations, other: Annotations) -> Annotations:
     """Add the images that only the other names."""
     is_new = np.flatnonzero(ImageIndex(whole.file_names).rows(other.file_names, where=other.name) < 0)
     if not len(is_new):
-        return replace(whole, file_order=_order_of(whole, other))
+        return _in_order_of(whole, _as_in_file(other))
     names = pa.concat_arrays([whole.file_names, other.file_names.take(pa.array(is_new))])
     order = pc.sort_indices(names).to_numpy()
     sets = None
@@ -253,15 +255,21 @@ def _with_images_of(whole: Annotations, other: Annotations) -> Annotations:
         label_sets=sets,
         file_order=None,
     )
-    return replace(joined, file_order=_order_of(joined, other))
+    return _in_order_of(joined, _as_in_file(other))
 
 
-def _order_of(whole: Annotations, other: Annotations) -> NDArray[np.int64] | None:
-    """Return the rows in the order of the other's file, where that names all of them; else what is known."""
-    if len(other) != len(whole):
-        return whole.file_order
-    order = np.arange(len(other)) if other.file_order is None else other.file_order
-    return ImageIndex(whole.file_names).rows(other.file_names.take(pa.array(order)), where=other.name)
+def _as_in_file(annotations: Annotations) -> pa.StringArray:
+    """Return the names in the order of their file."""
+    names, order = annotations.file_names, annotations.file_order
+    return names if order is None else names.take(pa.array(order))
+
+
+def _in_order_of(whole: Annotations, names: pa.StringArray) -> Annotations:
+    """Return the annotations with the order of a list that names all their images, if it does."""
+    if len(names) != len(whole):
+        return whole
+    rows = ImageIndex(whole.file_names).rows(names, where=whole.name)
+    return replace(whole, file_order=rows) if (rows >= 0).all() else whole
 
 
 def _stacked(above: Ragged, below: Ragged) -> Ragged:

@@ -20,18 +20,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from imagenet_errors.images import n_val, val_file_names
+from imagenet_errors.images import n_val, val_file_names, val_numbers
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.class_lists import class_list_names, is_class_list
 from imagenet_errors.readers.formats import columns_of
 from imagenet_errors.readers.label_tables import read_labels
 from imagenet_errors.readers.opened import opened, refusing_damage
+from imagenet_errors.readers.original_labels import val_labels
 from imagenet_errors.tables import Ragged
 
 BOM = b"\xef\xbb\xbf"
 MIN_PROBABILITY = 0.5
 """From which probability or share of answers on a label is accepted: it is rather right than wrong."""
+_CORRECTION = ("new_label", "old_label")
 _LAYOUTS = (
     "It needs initial_annots: image -> {correct, wrong, unclear} and problematic_images; or image -> labels; or class "
     "-> names of classes."
@@ -165,10 +167,9 @@ def _of_candidates(images: list[Any], path: Path, labels: LabelSpace) -> LabelFi
 def _of_keys(parsed: dict[str, Any], path: Path, labels: LabelSpace) -> LabelFile:
     """Read image -> labels (Multilabelfy), image -> {old_label, new_label}, or class -> names of classes."""
     names, values = pa.array(parsed, type=pa.string()), list(parsed.values())
-    if all(isinstance(value, dict) and {"old_label", "new_label"} <= value.keys() for value in values):
-        new = [[] if value["new_label"] is None else [value["new_label"]] for value in values]
-        old = _ragged_of([[value["old_label"]] for value in values], labels, path)
-        return LabelFile(path, names, _ragged_of(new, labels, path), old)
+    if all(isinstance(value, dict) and {*_CORRECTION} <= value.keys() for value in values):
+        new, old = (_ragged_of([_several(value[key]) for value in values], labels, path) for key in _CORRECTION)
+        return LabelFile(path, names, new, old)
     if all(isinstance(value, list) for value in values):
         return LabelFile(path, names, _ragged_of(values, labels, path))
     texts = [value for value in values if isinstance(value, str)]
@@ -177,6 +178,11 @@ def _of_keys(parsed: dict[str, Any], path: Path, labels: LabelSpace) -> LabelFil
     if all(isinstance(value, int | str) and not isinstance(value, bool) for value in values):
         return LabelFile(path, names, None, _ragged_of([[value] for value in values], labels, path))
     raise _no_layout(path, "Object missing required field `initial_annots`")
+
+
+def _several(value: Any) -> list[Any]:
+    """Return one label, several or none as a list."""
+    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def _class_table(parsed: Mapping[str, str], labels: LabelSpace) -> dict[str, tuple[int, ...] | str]:
@@ -258,7 +264,7 @@ def _from_arrays(path: Path, min_probability: float) -> LabelFile:
     """Read ReaL's fused scores or its raters' answers: the labels that are probable enough.
 
     ``info`` [m, 2] names image and class; ``tensor`` [m] holds probabilities, or [raters, m, 3] each rater's answer
-    (no, unsure, yes), 0 where one was not asked.
+    (no, unsure, yes), 0 where one was not asked. Images whose label all models agreed with were shown to nobody.
 
     Source: google-research/reassessed-imagenet, README.
     """
@@ -271,12 +277,20 @@ def _from_arrays(path: Path, min_probability: float) -> LabelFile:
         )
     answers = tensor.sum(axis=0) if tensor.ndim == 3 else None
     share = tensor if answers is None else answers[:, -1] / np.maximum(answers.sum(axis=1), 1)
-    names, image = np.unique(info[:, 0], return_inverse=True)
     kept = np.flatnonzero(share >= min_probability)
-    accepted = Ragged.of_pairs(image[kept], info[kept, 1].astype(np.int64), len(names))
+    unasked = np.setdiff1d(np.arange(1, n_val() + 1), val_numbers(pa.array(info[:, 0].tolist(), type=pa.string())))
+    every = np.concatenate([info[:, 0], val_file_names(unasked).to_numpy(zero_copy_only=False).astype(info.dtype)])
+    names, image = np.unique(every, return_inverse=True)
+    owners = np.concatenate([image[: len(info)][kept], image[len(info) :]])
+    classes = np.concatenate([info[kept, 1].astype(np.int64), val_labels()[unasked - 1]])
     kind = "probability" if answers is None else "share of raters saying yes"
-    note = f"{counted(len(kept), 'label')} of {len(share):,} accepted: {kind} at least {min_probability:g}"
-    return LabelFile(path, pa.array(names.tolist(), type=pa.string()), accepted, notes=(note,))
+    notes = (
+        f"{counted(len(kept), 'label')} of {len(share):,} accepted: {kind} at least {min_probability:g}",
+        f"{counted(len(unasked), 'image')} that no rater was asked about keep their label",
+    )
+    return LabelFile(
+        path, pa.array(names.tolist(), type=pa.string()), Ragged.of_pairs(owners, classes, len(names)), notes=notes
+    )
 
 
 def in_name_order(file: LabelFile) -> tuple[LabelFile, NDArray[np.int64]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -113,7 +112,9 @@ def _weighted(
     encoded = pc.dictionary_encode(names)
     image = encoded.indices.to_numpy()[owners]
     accepted, note = _at_least(image, classes.values, weight, min_probability)
-    return ReadLabels(encoded.dictionary, Ragged.of_pairs(*accepted, len(encoded.dictionary)), notes=(note,))
+    return ReadLabels(
+        encoded.dictionary, Ragged.of_pairs(accepted[0], accepted[1], len(encoded.dictionary)), notes=(note,)
+    )
 
 
 def _by_answers(table: pa.Table, min_probability: float) -> ReadLabels:
@@ -128,10 +129,10 @@ def _by_answers(table: pa.Table, min_probability: float) -> ReadLabels:
     )
     original = Ragged.of_pairs(rows, given, len(given))
     names = table["file_name"].combine_chunks()
-    return ReadLabels(names, Ragged.of_pairs(*accepted, len(given)), original, notes=(note,))
+    return ReadLabels(names, Ragged.of_pairs(accepted[0], accepted[1], len(given)), original, notes=(note,))
 
 
-Pairs = Sequence[NDArray[np.integer]]
+Pairs = tuple[NDArray[np.integer], NDArray[np.integer]]
 
 
 def _at_least(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -68,7 +69,7 @@ def read_models(
     reader = Reader(annotations, labels, images, matching, rules.class_axis, path, rules.mask_classes)
 
     def reading(header: str, resolved: Resolved) -> ModelReading:
-        model = header or name or model_name(path)
+        model = _as_file_name(header) or name or model_name(path)
         return ModelReading(model, lambda: match(resolved, annotations, labels, model=model, path=path, rules=matching))
 
     def readings(raw: RawPredictions) -> tuple[ModelReading, ...]:
@@ -84,6 +85,11 @@ def read_models(
         return readings(given.raw)
     with opened(path) as file:
         return readings(replace(raw_of(file, columns=rules.columns), sha256=file.sha256))
+
+
+def _as_file_name(header: str) -> str:
+    """Return a column's header as a model's name, which is a file's name too: without slashes."""
+    return re.sub(r"[/\\]+", "_", header.strip()).strip(".")
 
 
 def _written_settings(raw: RawPredictions, pattern: str) -> pa.StringArray:
