@@ -36,8 +36,8 @@ def show(
     as_json: options.AsJson = False,
 ) -> None:
     """Show the superclasses: all of them, one with its members, or those of a class."""
-    from imagenet_errors.evidence.superclasses import load_superclasses
     from imagenet_errors.datasets import load_dataset
+    from imagenet_errors.evidence.superclasses import load_superclasses
     from imagenet_errors.report.superclasses import all_view, class_view, find, superclass_view
     from imagenet_errors.report.superclasses import as_json as as_object
 
@@ -72,7 +72,9 @@ def propose(
         Parameter(help="A run: say how often its models confuse the classes of each group.", group=options.INPUTS),
     ] = None,
     classes: Classes = None,
-    out: Annotated[Path | None, Parameter(help="The TOML file to write; by default printed.", group=options.OUTPUT)] = None,
+    out: Annotated[
+        Path | None, Parameter(help="The TOML file to write; by default printed.", group=options.OUTPUT)
+    ] = None,
 ) -> None:
     """Propose superclasses for classes with wnids: a TOML file with reasons, to be edited before it is used."""
     from imagenet_errors.datasets import load_dataset

@@ -16,6 +16,7 @@ from imagenet_errors.images import ImageIndex
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.annotations import read_real
+from imagenet_errors.readers.tables import Column, Kind, read_table
 from imagenet_errors.tables import Annotations, Cases, Ragged, row_codes
 
 MIN_IMAGES = 2
@@ -23,7 +24,12 @@ MIN_IMAGES = 2
 _LEAST_OTHERS = 0.1
 """The share of ReaL's images with several labels that must lie outside the annotations for pairs to be learnt there
 alone: the others hold no pair."""
-_NEEDED, _OPTIONAL = ("a", "b"), {"n_images"}
+_SCHEMA = (
+    Column("a", Kind.CLASS, also=("class_a", "first")),
+    Column("b", Kind.CLASS, also=("class_b", "second")),
+    Column("n_images", Kind.WHOLE, needed=False),
+)
+_ENOUGH_PAIRS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,42 +136,37 @@ def _told(sets: Ragged, what: str) -> str:
 
 
 def read_co_occurrence(path: Path, labels: LabelSpace) -> CoOccurrence:
-    """Read a CSV with class columns ``a,b`` and, optionally, ``n_images``.
+    """Read a table of class pairs: columns ``a,b`` (indices, wnids or names) and, optionally, ``n_images``.
 
     Raises
     ------
     InputError
-        A column or cell is missing, or a class index is not one of the label space.
+        A column or cell is missing, a class is not one of the label space, or classes count from 1.
     """
-    import pyarrow as pa
-    import pyarrow.csv
-
-    try:
-        table = pyarrow.csv.read_csv(path)
-        columns = {name: table[name].cast(pa.int64()) for name in (*_NEEDED, *_OPTIONAL & set(table.column_names))}
-    except (KeyError, pa.ArrowException) as error:
-        raise InputError(
-            path, f"not a table of class pairs: {error}", fix="Give a CSV with integer columns a,b."
-        ) from None
-    n_empty = sum(column.null_count for column in columns.values())
-    if n_empty:
-        raise InputError(path, f"{counted(n_empty, 'empty cell')}", fix="Fill them, or drop those rows.")
-    first, second = (columns[name].to_numpy() for name in _NEEDED)
-    outside = (np.minimum(first, second) < 0) | (np.maximum(first, second) >= len(labels))
-    if outside.any():
-        row = int(np.argmax(outside))
-        raise InputError(
-            path,
-            f"{counted(int(outside.sum()), 'pair')} outside the classes 0..{len(labels) - 1}",
-            example=f"row {row + 2}: {first[row]},{second[row]}",
-            fix="Write class indices.",
-        )
+    table = read_table(path, _SCHEMA, labels=labels)
+    first, second = (table[name].to_numpy() for name in ("a", "b"))
+    _refuse_from_1(path, first, second, labels)
     shape = (len(labels), len(labels))
     pairs, n_images = np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.int32)
     pairs[first, second] = pairs[second, first] = True
-    if "n_images" in columns:
-        n_images[first, second] = n_images[second, first] = columns["n_images"].to_numpy()
+    if "n_images" in table.column_names:
+        n_images[first, second] = n_images[second, first] = np.nan_to_num(table["n_images"].to_numpy())
     return CoOccurrence(pairs, n_images, str(path))
+
+
+def _refuse_from_1(path: Path, first: NDArray[np.int16], second: NDArray[np.int16], labels: LabelSpace) -> None:
+    """Refuse pairs that ReaL images seldom show as written and mostly with every class -1."""
+    if len(first) < _ENOUGH_PAIRS or not labels.is_imagenet:
+        return
+    seen = count_together(with_labels(read_real(labels)), len(labels)) > 0
+    as_written, less = (int(seen[first - by, second - by].sum()) for by in (0, 1))
+    if less > len(first) / 2 and less > 2 * as_written:
+        raise InputError(
+            path,
+            f"classes count from 1: of {len(first):,} pairs ReaL images show {as_written:,} as written, {less:,} with "
+            "every class -1",
+            fix="Write class indices from 0 on (subtract 1), or wnids.",
+        )
 
 
 def _load(paths: tuple[Path, ...], subject: Subject) -> Loaded:

@@ -32,6 +32,7 @@ from imagenet_errors.readers.values import class_indices, has_no_value, numbers,
 _SEPARATED = re.compile(rb"[,;|\t\[{]")
 _ORDER = frozenset(("index", "idx", "id", "row", "position", "order", "place", "number", "no"))
 """Words in the header of a column that numbers the rows."""
+_SEVERAL = 20
 _YES = ("true", "t", "yes", "y", "1", "1.0", "x")
 _NO = ("false", "f", "no", "n", "0", "0.0", "", "null", "none", "nan")
 
@@ -116,12 +117,12 @@ class _Cells:
     def read(self, column: Column, array: pa.Array) -> pa.Array:
         if column.kind is Kind.ANY:
             return array
-        if column.kind is Kind.FLAG:
-            return self._flags(column, array)
         if column.kind is Kind.CLASSES:
             return self._classes(column, array)
         if column.needed or column.kind is Kind.CLASS:
             self._refuse_empty(column, array)
+        if column.kind is Kind.FLAG:
+            return self._flags(column, array)
         if column.kind is Kind.TEXT:
             return pc.utf8_trim_whitespace(self._text(column, array))
         if column.kind is Kind.CLASS:
@@ -207,7 +208,11 @@ class _Cells:
         outside = np.flatnonzero((index < 0) | (index >= n_classes))
         if not outside.size:
             return
-        from_1 = " They seem to count from 1: subtract 1." if index.min() >= 1 and index.max() == n_classes else ""
+        from_1 = (
+            " They seem to count from 1: subtract 1."
+            if index.size >= _SEVERAL and index.min() >= 1 and index.max() == n_classes
+            else ""
+        )
         raise InputError(
             self.path,
             f"{counted(outside.size, 'class', 'classes')} outside 0..{n_classes - 1} in column {column.name}",
