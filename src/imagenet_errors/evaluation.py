@@ -21,7 +21,7 @@ from imagenet_errors.inputs import Basis, Inputs, load_basis
 from imagenet_errors.labels import ALL
 from imagenet_errors.measure import Measures, group_membership, measure
 from imagenet_errors.mistakes import Failure, Given, Mistakes, ModelPredictions, Progress, gather, silent
-from imagenet_errors.readers.predictions import ReadRules, model_name
+from imagenet_errors.readers.predictions import ReadRules
 from imagenet_errors.runs.directory import (
     FAILURES,
     ModelResult,
@@ -44,7 +44,7 @@ from imagenet_errors.runs.manifest import (
     file_facts,
     intake_facts,
 )
-from imagenet_errors.runs.model_facts import facts_of_file, with_facts
+from imagenet_errors.runs.model_facts import facts_of_file, facts_of_name, with_facts
 from imagenet_errors.tables import Intake, Predictions, Verdicts
 
 _N_THREADS = 2
@@ -245,16 +245,20 @@ def save(
     """
     with writing_run(out) as writer:
         results = _write_models(writer, judged, progress=progress)
-        files = judged.mistakes.files
         evaluation = Evaluation(
             judged,
             tuple(results),
             (*failed, *judged.mistakes.failures),
-            {model_name(path): known for path in files if (known := facts_of_file(path)) is not None},
+            {each.model: known for each in judged.mistakes.models if (known := _facts(each)) is not None},
         )
         _write_tables(writer, evaluation)
         writer.manifest(_manifest(evaluation, command))
     return evaluation
+
+
+def _facts(model: ModelPredictions) -> dict[str, Any] | None:
+    """Return what the model's file says of it, else what its name tells."""
+    return facts_of_file(model.source) or facts_of_name(model.model)
 
 
 def _write_models(writer: RunWriter, judged: Judged, *, progress: Progress) -> list[ModelResult]:
