@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -173,14 +174,20 @@ def where_time_goes(network: Any, images: ImageFolder, options: argparse.Namespa
         with Image.open(images.root / path) as image:
             return image.convert("RGB")
 
+    def stacked(pictures: list[Any]) -> Any:
+        return torch.stack([transform(each) for each in pictures])
+
+    def forward(pixels: Any) -> Any:
+        return network.module(pixels.to(device)).cpu()
+
     best = []
     with torch.inference_mode():
         for start in range(0, len(images), options.batch_size):
             paths = images.paths[start : start + options.batch_size]
-            pictures = timed("decode", lambda paths=paths: [decoded(path) for path in paths])
-            pixels = timed("transform", lambda pictures=pictures: torch.stack([transform(each) for each in pictures]))
-            scores = timed("model", lambda pixels=pixels: network.module(pixels.to(device)).cpu())
-            best.append(timed("five best classes", lambda scores=scores: top_classes(scores, network.head)))
+            pictures = timed("decode", partial(list, map(decoded, paths)))
+            pixels = timed("transform", partial(stacked, pictures))
+            scores = timed("model", partial(forward, pixels))
+            best.append(timed("five best classes", partial(top_classes, scores, network.head)))
     classes, probabilities = (np.concatenate(part) for part in zip(*best, strict=True))
     outputs = Outputs(classes, probabilities, np.zeros(len(images), dtype=np.bool_), options.batch_size)
     timed("file", lambda: prediction_bytes(images, outputs, {}))
