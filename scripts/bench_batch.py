@@ -20,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -163,9 +164,9 @@ def where_time_goes(network: Any, images: ImageFolder, options: argparse.Namespa
     transform = timm.data.create_transform(**network.data_config, is_training=False)
     seconds = dict.fromkeys(("decode", "transform", "model", "five best classes", "file"), 0.0)
 
-    def timed(part: str, work: Callable[..., Any], *given: Any) -> Any:
+    def timed(part: str, work: Callable[[], Any]) -> Any:
         start = time.process_time()
-        result = work(*given)
+        result = work()
         seconds[part] += time.process_time() - start
         return result
 
@@ -183,13 +184,13 @@ def where_time_goes(network: Any, images: ImageFolder, options: argparse.Namespa
     with torch.inference_mode():
         for start in range(0, len(images), options.batch_size):
             paths = images.paths[start : start + options.batch_size]
-            pictures = timed("decode", lambda paths: [decoded(path) for path in paths], paths)
-            pixels = timed("transform", lambda pictures: torch.stack([transform(each) for each in pictures]), pictures)
-            scores = timed("model", lambda pixels: network.module(pixels.to(device)).cpu(), pixels)
-            best.append(timed("five best classes", top_classes, scores, network.head))
+            pictures = timed("decode", partial(list, map(decoded, paths)))
+            pixels = timed("transform", partial(stacked, pictures))
+            scores = timed("model", partial(forward, pixels))
+            best.append(timed("five best classes", partial(top_classes, scores, network.head)))
     classes, probabilities = (np.concatenate(part) for part in zip(*best, strict=True))
     outputs = Outputs(classes, probabilities, np.zeros(len(images), dtype=np.bool_), options.batch_size)
-    timed("file", prediction_bytes, images, outputs, {})
+    timed("file", lambda: prediction_bytes(images, outputs, {}))
     whole = sum(seconds.values())
     rows = [f"| {part} | {1000 * took / len(images):.2f} | {took / whole:.0%} |" for part, took in seconds.items()]
     return [
