@@ -10,14 +10,12 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.evaluation import evaluate as evaluate_all
-from imagenet_errors.images import ImageIndex
 from imagenet_errors.inputs import Basis, Inputs, load_basis
 from imagenet_errors.mistakes import Given
 from imagenet_errors.problems import InputError
@@ -27,7 +25,7 @@ from imagenet_errors.runs.manifest import Manifest, read_manifest
 from imagenet_errors.why import DecisionPath, decision_path, row_of, why
 
 if TYPE_CHECKING:
-    from imagenet_errors.compare import Comparison
+    from imagenet_errors.compare import ModelComparison
 
 
 def evaluate(
@@ -99,7 +97,12 @@ def load_run(folder: Path | str) -> Run:
 
 
 def judge(
-    image: str, prediction: int | str, annotations: str | Path = "real", *, rejected_labels: str = "exclude", **evidence: Any
+    image: str,
+    prediction: int | str,
+    annotations: str | Path = "real",
+    *,
+    rejected_labels: str = "exclude",
+    **evidence: Any,
 ) -> DecisionPath:
     """Judge one case without any file: what each stage says of an image and a predicted class.
 
@@ -221,7 +224,7 @@ class Run:
         )
         return write_report(request).path
 
-    def compare(self, one: str, other: str) -> Comparison:
+    def compare(self, one: str, other: str) -> ModelComparison:
         """Compare two models of this run.
 
         Raises

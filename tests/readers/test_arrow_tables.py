@@ -12,7 +12,6 @@ import pytest
 
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers import read_raw
-from imagenet_errors.readers.arrow_tables import read_parquet
 from imagenet_errors.readers.scores import reduce_scores
 from timm_files import LEMMAS, NAMES, TOP1, TOP1_PROBS, WRITERS, probabilities, timm_frame
 
@@ -93,7 +92,7 @@ def test_a_damaged_file_is_refused(tmp_path):
     path = tmp_path / "model.parquet"
     path.write_bytes(b"PAR1" + b"\0" * 40 + b"PAR1")
     with pytest.raises(InputError, match="cut short or damaged"):
-        read_parquet(path)
+        read_raw(path)
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the shared data lie beside a development checkout only")

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from imagenet_errors.problems import InputError
-from imagenet_errors.readers.assemble import Source, read_columns
+from imagenet_errors.readers.assemble import Columns, read_columns
 from imagenet_errors.readers.scores import reduce_scores
 
 NAN, INF = float("nan"), float("inf")
@@ -15,7 +15,7 @@ NAN, INF = float("nan"), float("inf")
 
 def read(**table):
     arrays = [pa.array(values) for values in table.values()]
-    return read_columns(list(table), arrays, Source(Path("model.csv"), "CSV"))
+    return read_columns(Columns(Path("model.csv"), "CSV", tuple(table), tuple(arrays)))
 
 
 def invalid(raw):

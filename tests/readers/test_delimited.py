@@ -7,7 +7,9 @@ import pytest
 
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers import read_raw
+from imagenet_errors.readers.assemble import read_columns
 from imagenet_errors.readers.delimited import read_delimited
+from imagenet_errors.readers.opened import Opened
 from imagenet_errors.readers.scores import reduce_scores
 from timm_files import LEMMAS, NAMES, TOP1, TOP1_PROBS, WRITERS, probabilities, timm_frame
 
@@ -17,7 +19,7 @@ DETAILED = np.array([f"{lemmas}: a thing; or two, of 'some' \"kind\"" for lemmas
 
 
 def read(text, **how):
-    return read_delimited(text.encode(), Path("model.csv"), **how)
+    return read_columns(read_delimited(Opened(Path("model.csv"), memoryview(text.encode())), {}), **how)
 
 
 def rows(raw):

@@ -8,7 +8,9 @@ import pytest
 
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers import read_raw
+from imagenet_errors.readers.assemble import read_columns
 from imagenet_errors.readers.json_files import read_json
+from imagenet_errors.readers.opened import Opened
 from imagenet_errors.readers.scores import reduce_scores
 from timm_files import LEMMAS, NAMES, TOP1, TOP1_PROBS, WRITERS, probabilities, timm_frame
 
@@ -25,7 +27,7 @@ PIPELINE = [
 
 def read(content, **how):
     text = content if isinstance(content, str) else json.dumps(content)
-    return read_json(text.encode(), Path("model.json"), **how)
+    return read_columns(read_json(Opened(Path("model.json"), memoryview(text.encode())), {}), **how)
 
 
 def rows(raw):
@@ -133,8 +135,8 @@ def test_numbers_and_texts_in_one_column_are_read_as_written():
         pytest.param('{"a.JPEG": 65, "b.J', r"breaks off or is wrong in line 1.*\(first: ", id="cut short"),
         pytest.param('{"f": "a", "pred": 1}\n{"f": "b", "pr', "in line 2", id="lines cut short"),
         pytest.param("[" * 100_000, "nested too deeply", id="nested too deeply"),
-        pytest.param({}, "no predictions in any known shape", id="empty object"),
-        pytest.param([], "no predictions in any known shape", id="empty list"),
+        pytest.param({}, "no rows in any known shape", id="empty object"),
+        pytest.param([], "no rows in any known shape", id="empty list"),
         pytest.param([[], [[]], None], "no column tells the predicted class", id="empty lists"),
         pytest.param({A: 65.5, B: 3}, "row 1: 65.5", id="a fraction for a class"),
         pytest.param({A: [1, 2], B: [3]}, r"different lengths.*row 2 has 1", id="accepted labels"),

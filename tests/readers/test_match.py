@@ -1,5 +1,6 @@
 """Rows become images by name, or by an order that is stated or proven; every row is counted in exactly one way."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,9 +15,11 @@ from imagenet_errors.readers.match import MatchRules, match
 from imagenet_errors.readers.raw import RawPredictions
 from imagenet_errors.readers.resolve import Resolved, resolve
 from imagenet_errors.tables import Annotations, Ragged
+from real_looking import real_looking
 
 LABELS = imagenet_1k()
 REAL = read_real(LABELS)
+TRUSTED = replace(REAL, rejected_labels="trust")
 LABEL = val_labels()
 ALL = val_file_names(np.arange(1, 50_001))
 BY_FOLDER = np.argsort(LABEL, kind="stable")
@@ -39,40 +42,7 @@ def annotated(names, label, problematic=()):
 
 
 def model(n_rows=50_000, accuracy=0.75):
-    random = np.random.default_rng(3)
-    away = random.integers(2, 12, n_rows) * random.choice([-1, 1], n_rows)
-    near = np.clip(LABEL[:n_rows] + away, 0, 999)
-    return np.where(random.random(n_rows) < accuracy, LABEL[:n_rows], near).astype(np.int16)
-
-
-def ranked(top1, others, *, shuffled):
-    """Return top-5 classes [n, 5]: the best first, or each row in an order of its own."""
-    ranks = np.column_stack([top1, others])
-    return np.random.default_rng(5).permuted(ranks, axis=1) if shuffled else ranks
-
-
-class TestRanks:
-    TOP1 = model(2_000)
-    OTHERS = np.column_stack(
-        [
-            *(np.clip(LABEL[:2_000].astype(np.int64) + step, 0, 999) for step in (13, 15, 17)),
-            np.where(LABEL[:2_000] == TOP1, 19, LABEL[:2_000]),
-        ]
-    )
-
-    def matched(self, *, shuffled):
-        ranks = ranked(self.TOP1, self.OTHERS, shuffled=shuffled)
-        names, top1 = ALL[:2_000], ranks[:, 0].astype(np.int16)
-        raw = RawPredictions(format="npy", n_rows=2_000, names=names, index=ranks[:, 0], ranks=ranks)
-        return match(Resolved(raw, top1), REAL, LABELS, model="m", path=Path("m.npy"), rules=PARTIAL)
-
-    def test_sorted_columns_are_taken(self):
-        assert self.matched(shuffled=False).top1.tolist() == self.TOP1.tolist()
-
-    def test_unsorted_columns_are_refused_with_the_way_out(self):
-        with pytest.raises(InputError, match="top-5 columns are not sorted") as refused:
-            self.matched(shuffled=True)
-        assert "probs" in str(refused.value)
+    return real_looking(accuracy)[:n_rows].astype(np.int16)
 
 
 class TestByName:
@@ -83,11 +53,11 @@ class TestByName:
     def test_every_row_is_counted_in_exactly_one_way(self):
         names = [*ALL[:3].to_pylist(), ALL[1].as_py(), "photo.JPEG", ALL[7].as_py()]
         top1 = [1, 2, -1, 2, 5, 3]
-        intake = predictions(top1, names).intake
+        intake = predictions(top1, names, annotations=TRUSTED).intake
         counts = (intake.n_matched, intake.n_repeated, intake.n_invalid, intake.n_extra)
         assert counts == (3, 1, 1, 1)
         assert sum(counts) == intake.n_rows
-        assert intake.n_missing == int(REAL.evaluated.sum()) - 2  # the first image has no ReaL label
+        assert intake.n_missing == int(TRUSTED.evaluated.sum()) - 2  # the first image has no ReaL label
 
     def test_names_of_other_images_are_extra(self):
         found = predictions([1, 2], ["extra/photo.JPEG", ALL[0].as_py()])

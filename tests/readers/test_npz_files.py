@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from imagenet_errors.problems import InputError
-from imagenet_errors.readers.npz_files import MemberScores, read_npz
+from imagenet_errors.readers import read_raw as read_npz
+from imagenet_errors.readers.npz_files import MemberScores
 from imagenet_errors.readers.scores import reduce_scores
 
 PROBS = np.random.default_rng(0).dirichlet(np.ones(1000), size=3).astype(np.float32)

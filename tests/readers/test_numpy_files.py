@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from imagenet_errors.problems import InputError
-from imagenet_errors.readers.numpy_files import read_npy
+from imagenet_errors.readers import read_raw as read_npy
 from imagenet_errors.readers.scores import reduce_scores
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "predictions"

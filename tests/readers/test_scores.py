@@ -7,7 +7,7 @@ import pytest
 from sklearn.utils.extmath import softmax
 
 from imagenet_errors.problems import InputError
-from imagenet_errors.readers.numpy_files import read_npy
+from imagenet_errors.readers import read_raw
 from imagenet_errors.readers.raw import RawPredictions
 from imagenet_errors.readers.scores import ArrayScores, reduce_scores, top1_from_scores
 
@@ -141,7 +141,7 @@ def test_fifty_thousand_rows_of_a_thousand_outputs_take_under_a_hundred_megabyte
     scores[-1, 65] = 3
     scores.flush()
     tracemalloc.start()
-    reduced = reduce_scores(read_npy(path))
+    reduced = reduce_scores(read_raw(path))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert (reduced.index[-1], reduced.n_ties) == (65, 49_999)

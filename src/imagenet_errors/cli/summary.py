@@ -37,11 +37,15 @@ def summary(
         int | None, Parameter(help="The first so many only.", group=options.OUTPUT, validator=Number(gte=1))
     ] = None,
     format_: Annotated[
-        str, Parameter(name="--format", help="table, csv, markdown or latex.", group=options.OUTPUT)
+        str,
+        Parameter(
+            name="--format", help="table, csv, markdown, latex, json or model-card (YAML).", group=options.OUTPUT
+        ),
     ] = "table",
     out: Annotated[Path | None, Parameter(help="A file instead of the screen.", group=options.OUTPUT)] = None,
 ) -> None:
     """Rank a run's models by any column; filter by what is known of them; export."""
+    from imagenet_errors.report.exchange import exchange_writers
     from imagenet_errors.report.leaderboard import (
         WRITERS,
         Choice,
@@ -51,8 +55,9 @@ def summary(
         read_leaderboard,
     )
 
-    if format_ not in ("table", *WRITERS):
-        raise InputError("--format", f"no format {format_!r}", fix=f"Known: table, {', '.join(WRITERS)}.")
+    writers = WRITERS | exchange_writers(run_dir)
+    if format_ not in ("table", *writers):
+        raise InputError("--format", f"no format {format_!r}", fix=f"Known: table, {', '.join(writers)}.")
     table = read_leaderboard(run_dir)
     names = table.column_names if columns == "all" else [name.strip() for name in columns.split(",") if name.strip()]
     chosen = choose(table, Choice(sort, ascending, where, tuple(names), top))
@@ -62,10 +67,10 @@ def summary(
     if out is None and format_ == "table":
         console().print(leaderboard_view(chosen))
         return
-    text = WRITERS["csv" if format_ == "table" else format_](chosen)
+    text = writers["csv" if format_ == "table" else format_](chosen)
     if out is None:
         sys.stdout.write(text)
     else:
-        from imagenet_errors.predict.plan import write_whole
+        from imagenet_errors.files import write_whole
 
         write_whole(out, text.encode())

@@ -25,6 +25,10 @@ NO_CLASS = "no class given"
 CONFIDENCE_IS_NAN = "the confidence is NaN"
 """timm's inference.py writes class 0 and NaN for an image whose outputs are NaN: that is no tench."""
 CONFIDENCE_IS_INFINITE = "the confidence is infinite"
+MOST_COLUMNS = 50_000
+"""More than twice the widest head (21,843 classes)."""
+MOST_ROWS = 5_000_000
+"""More than three times the training images of ImageNet."""
 _ABOVE_ONE = 1e-3
 """How far rounding may lift a probability above 1."""
 
@@ -49,22 +53,19 @@ class ColumnScores:
             yield value_matrix(Field(self.field.header, self.field.meaning, self.field.content, part), where=self.where)
 
 
-@dataclass(frozen=True)
-class Source:
-    """Where columns come from: the file, its format in a few words, what its reader has already decided."""
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """What a table holds: the file, its format in a few words, headers and Arrow columns [n], and what the format's
+    reader has already decided, a sentence each."""
 
     path: Path
     format: str
+    headers: tuple[str, ...]
+    arrays: tuple[pa.Array | pa.ChunkedArray, ...]
     notes: tuple[str, ...] = ()
 
 
-def read_columns(
-    headers: Sequence[str],
-    arrays: Sequence[pa.Array | pa.ChunkedArray],
-    source: Source,
-    *,
-    columns: Mapping[str, str] | None = None,
-) -> RawPredictions:
+def read_columns(found: Columns, *, columns: Mapping[str, str] | None = None) -> RawPredictions:
     """Make predictions of columns: choose each one's role, then read it.
 
     Raises
@@ -72,18 +73,19 @@ def read_columns(
     InputError
         No rows, no class, several candidates for one role, or a cell that cannot be what its column is.
     """
-    if not arrays or len(arrays[0]) == 0:
-        raise InputError(source.path, "the file has no rows", fix="Predict again.")
-    fields = fields_of(headers, arrays, where=source.path)
-    roles = choose_roles(fields, where=source.path, columns=columns)
-    best = best_rows(fields, roles, where=source.path)
+    if not found.arrays or len(found.arrays[0]) == 0:
+        raise InputError(found.path, "the file has no rows", fix="Predict again.")
+    fields = fields_of(found.headers, found.arrays, where=found.path)
+    roles = choose_roles(fields, where=found.path, columns=columns)
+    best = best_rows(fields, roles, where=found.path)
     if best is None:
-        return assemble(roles, source, n_rows=len(arrays[0]))
+        return assemble(roles, found, n_rows=len(found.arrays[0]))
     note = f"The table has a row a rank; the best of each of {counted(len(best), 'image')} was read."
-    source = replace(source, notes=(*source.notes, note))
-    fields = fields_of(headers, [array.take(pa.array(best)) for array in arrays], where=source.path)
-    roles = choose_roles(fields, where=source.path, columns=columns)
-    return assemble(roles, source, n_rows=len(best))
+    kept = tuple(array.take(pa.array(best)) for array in found.arrays)
+    found = replace(found, arrays=kept, notes=(*found.notes, note))
+    fields = fields_of(found.headers, kept, where=found.path)
+    roles = choose_roles(fields, where=found.path, columns=columns)
+    return assemble(roles, found, n_rows=len(best))
 
 
 def best_rows(fields: Sequence[Field], roles: Roles, *, where: Path) -> NDArray[np.int64] | None:
@@ -125,7 +127,7 @@ def _are_ranked(image: NDArray[np.int64], state: NDArray[np.int64]) -> bool:
     return bool((rows_an_image == rows_an_image[0]).all() and len(np.unique(pairs)) == len(pairs))
 
 
-def assemble(roles: Roles, source: Source, *, n_rows: int) -> RawPredictions:
+def assemble(roles: Roles, source: Columns, *, n_rows: int) -> RawPredictions:
     """Read the fields by their roles; rows without a usable prediction are listed in ``invalid``."""
     where = source.path
     place, confidence, notes = _ranked(roles, n_rows, where=where)

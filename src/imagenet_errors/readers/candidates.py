@@ -16,15 +16,20 @@ from numpy.typing import NDArray
 from imagenet_errors.images import ImageIndex
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
+from imagenet_errors.readers.class_axis import axis_names, class_axis
 from imagenet_errors.readers.match import MatchRules, rows_of
 from imagenet_errors.readers.order import ENOUGH_ROWS
 from imagenet_errors.readers.raw import Candidate, RawPredictions
 from imagenet_errors.readers.resolve import Resolved, resolve
+from imagenet_errors.readers.row_orders import known_orders
 from imagenet_errors.tables import Annotations
 
 IS_TRUTH = 0.99
 """Share of right rows from which on a column holds the original labels: of 98 real models none reaches 0.93."""
 _FEWER_THAN_RANDOM = 0.02
+_CLEARLY_BETTER = 3
+_SUBMITTED = 5
+"""Classes a line in a submission to ILSVRC."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +42,11 @@ class Reader:
     rules: MatchRules
     axis_name: str | None
     path: Path
+    mask: bool = False
 
     def resolve(self, raw: RawPredictions) -> Resolved:
         """Turn what the rows say into classes."""
-        return resolve(raw, self.labels, axis_name=self.axis_name, where=self.path)
+        return resolve(raw, self.labels, axis_name=self.axis_name, where=self.path, mask=self.mask)
 
     def right(self, resolved: Resolved) -> tuple[int, float]:
         """Return how many rows can be compared with an original label, and the share of right ones."""
@@ -48,7 +54,7 @@ class Reader:
         usable = np.flatnonzero((rows >= 0) & (resolved.top1 >= 0))
         if not len(usable):
             return 0, 0.0
-        return len(usable), float(np.mean(self.annotations.label[rows[usable]] == resolved.top1[usable]))
+        return len(usable), float(np.mean(self.annotations.is_label(rows[usable], resolved.top1[usable])))
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +80,8 @@ def told_apart(raw: RawPredictions, reader: Reader) -> list[tuple[str, Resolved]
         Several columns may be the prediction and the images' labels do not settle which.
     """
     if not raw.candidates:
-        return [("", _by_index_or_text(raw, reader))]
+        _refuse_submission(raw, reader)
+        return [("", _by_index_or_text(_from_0(raw, reader), reader))]
     readings = list(_readings(raw, reader))
     truth = [one for one in readings if one.is_truth]
     others = [one for one in readings if not one.is_truth]
@@ -163,3 +170,49 @@ def _names_the_folder(raw: RawPredictions) -> bool:
     folder = pc.struct_field(pc.extract_regex(raw.names, r"(?P<wnid>n[0-9]{8})[/\\][^/\\]*$"), "wnid")
     same: NDArray[np.bool_] = pc.fill_null(pc.equal(folder, raw.text), False).to_numpy(zero_copy_only=False)
     return bool(same.all()) and len(same) > 0
+
+
+def _from_0(raw: RawPredictions, reader: Reader) -> RawPredictions:
+    """Return the predictions with places on the user's own class axis counted from 0, where they count from 1.
+
+    That is proven by a place as large as the axis is wide, or by how many rows are right.
+    """
+    if reader.axis_name is None or raw.index is None or raw.text is not None or raw.scores is not None:
+        return raw
+    axis = class_axis(reader.axis_name, reader.labels)
+    places = raw.index if raw.ranks is None else raw.ranks
+    if axis.name in axis_names() or places.max(initial=0) > axis.width or (places == 0).any():
+        return raw
+    shifted = replace(
+        raw,
+        index=np.where(raw.index > 0, raw.index - 1, raw.index),
+        ranks=None if raw.ranks is None else np.where(raw.ranks > 0, raw.ranks - 1, raw.ranks),
+        notes=(*raw.notes, f"Classes count from 1 on the axis {axis.name}."),
+    )
+    if places.max(initial=0) == axis.width:
+        return shifted
+    try:
+        as_written, from_1 = (reader.right(reader.resolve(one))[1] for one in (raw, shifted))
+    except InputError:  # rows without names fit no order in one of the two readings
+        return raw
+    return shifted if from_1 > _CLEARLY_BETTER * as_written else raw
+
+
+def _refuse_submission(raw: RawPredictions, reader: Reader) -> None:
+    """Refuse a submission to ILSVRC, whose classes count from 1 in the order of the development kit."""
+    n_classes = len(reader.labels)
+    ranks = raw.ranks
+    if raw.names is not None or reader.axis_name is not None or ranks is None or ranks.shape[1] != _SUBMITTED:
+        return
+    if ranks.min() != 1 or ranks.max() != n_classes or raw.n_rows < n_classes:
+        return
+    orders = known_orders(reader.annotations, reader.images)
+    if any(order.shift((ranks[:, 0]).astype(np.int16)) for order in orders):
+        return
+    raise InputError(
+        reader.path,
+        f"{_SUBMITTED} classes of 1..{n_classes:,} a line and no names: this is laid out as a submission to ILSVRC, "
+        "whose classes count from 1 in the order of its development kit",
+        fix="Pass --row-order name and --class-axis FILE (the kit's wnids, one a line in the order of ILSVRC2012_ID); "
+        "that classes count from 1 on it is seen from the file.",
+    )

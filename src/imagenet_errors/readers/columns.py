@@ -184,6 +184,19 @@ def _shared_header(field: Field) -> str:
     return first.rstrip("0123456789").rstrip("_-. ") if dots else field.header
 
 
+def image_names(fields: Sequence[Field], where: Path | str) -> Field | None:
+    """Return the field of image names in a list of images: the one that claims to be, or the only one; else None.
+
+    Raises
+    ------
+    InputError
+        Several fields may be the names.
+    """
+    plain = [field for field in fields if field.n_values == 1 and not field.is_list]
+    texts = [field for field in plain if field.content in TEXTUAL]
+    return _name(plain, where) or (texts[0] if len(texts) == 1 else None)
+
+
 def _name(fields: Sequence[Field], where: Path | str) -> Field | None:
     """Choose the field of image names: well-known header and image-like content first."""
     ranked = sorted(
@@ -238,17 +251,17 @@ def _with_classes(roles: Roles, fields: Sequence[Field], where: Path | str, *, e
     pool, note = _without_row_numbers(pool)
     several = _several(pool, claims)
     if several:
-        notes = (*roles.notes, *note, *_unused(fields, pool, (), explicit_only=False))
-        return replace(roles, claims=several, notes=notes)
+        unused = _unused(fields, pool, (), explicit_only=False)
+        return replace(roles, claims=several, notes=(*roles.notes, *note, *unused))
     index = _best_index([field for field in pool if field.content in NUMERIC], where)
     label = _best_label([field for field in pool if field.content in TEXTUAL], where)
     notes = [*roles.notes, *note, *_unused(fields, pool, (index, label), explicit_only=explicit_only)]
-    notes += [
+    taken = [
         f"Column {field.header!r} was taken for the predicted class by what it holds."
         for field in (index, label)
         if field is not None and field.meaning is Meaning.UNKNOWN and not is_positional(field)
     ]
-    return replace(roles, index=index, label=label, notes=tuple(notes))
+    return replace(roles, index=index, label=label, notes=(*notes, *taken))
 
 
 def _several(pool: list[Field], claims: Sequence[Field]) -> tuple[Claim, ...]:

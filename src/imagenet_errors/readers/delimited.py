@@ -19,11 +19,10 @@ from typing import NoReturn
 import pyarrow as pa
 
 from imagenet_errors.problems import InputError, counted
-from imagenet_errors.readers.assemble import Source, read_columns
-from imagenet_errors.readers.damage import refusing_damage
+from imagenet_errors.readers.assemble import MOST_COLUMNS, Columns
 from imagenet_errors.readers.fields import POSITIONAL, WIDE, Content, content_of, is_wnid, refuse_transposed
 from imagenet_errors.readers.headers import Meaning, meaning_of
-from imagenet_errors.readers.raw import RawPredictions
+from imagenet_errors.readers.opened import Opened, refusing_damage
 
 _DELIMITERS = {
     "\t": "tab-separated text",
@@ -37,8 +36,6 @@ _SAMPLE_ROWS = 20
 _LONGEST_PREAMBLE = 20
 """Lines of titles and logs that are looked for above a table."""
 _EXCEL = re.compile(rb"\s*sep=([,;|\t])[^\S\n]*(?=\n)", re.IGNORECASE)
-_MOST_COLUMNS = 50_000
-"""More than twice the widest head (21,843 classes)."""
 _NOT_FINITE = frozenset(("", "nan", "+nan", "-nan", "inf", "+inf", "-inf", "infinity", "-infinity"))
 _LONGEST_CELL = 1 << 24
 """Bytes: 21,843 scores of one image in one cell take some 300 kB; the csv module's own limit is 128 kB."""
@@ -64,23 +61,24 @@ class _Layout:
         return maker + _DELIMITERS.get(self.delimiter, "blank-separated text")
 
 
-def read_delimited(text: bytes, path: Path, *, columns: Mapping[str, str] | None = None) -> RawPredictions:
+def read_delimited(file: Opened, _stated: Mapping[str, str]) -> Columns:
     """Read delimited UTF-8 text.
 
     Raises
     ------
     InputError
-        Lines of different lengths, a quote that is never closed, or see
-        :func:`imagenet_errors.readers.assemble.read_columns`.
+        Lines of different lengths, a quote that is never closed, images in columns, or more columns than any head has.
     """
-    stated, text = _body(text)
+    path = file.path
+    _refuse_wide(bytes(file.content).lstrip().partition(b"\n")[0], path)
+    stated, text = _body(bytes(file.content))
     delimiter = stated or _delimiter(text)
     if delimiter == " ":
         text = _single_blanks(text)
     text = _without_preamble(_close_quotes(text, delimiter), delimiter)
     layout = _layout(text, delimiter, path)
     table = _parse(text, layout, path)
-    return read_columns(layout.headers, table.columns, Source(path, layout.words), columns=columns)
+    return Columns(path, layout.words, layout.headers, tuple(table.columns))
 
 
 def _body(text: bytes) -> tuple[str, bytes]:
@@ -212,12 +210,17 @@ def _layout(text: bytes, delimiter: str, path: Path) -> _Layout:
 
 
 def _refuse_names_in_columns(first: Sequence[str], path: Path) -> None:
-    """Refuse a table with an image in each column, and one wider than any head."""
+    """Refuse a table with an image in each column."""
     refuse_transposed(first, path)
-    if len(first) > _MOST_COLUMNS:
+
+
+def _refuse_wide(line: bytes, path: Path) -> None:
+    """Refuse a table wider than any head by its first line, before anything is split."""
+    n_columns = 1 + max(line.count(delimiter.encode()) for delimiter in (*_DELIMITERS, " "))
+    if n_columns > MOST_COLUMNS:
         raise InputError(
             path,
-            f"{len(first):,} columns; at most {_MOST_COLUMNS:,} are read",
+            f"{n_columns:,} columns; at most {MOST_COLUMNS:,} are read",
             fix="Write a row an image, with a column a class at most.",
         )
 

@@ -18,8 +18,8 @@ import pyarrow.types as pt
 
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.cells import looks_like_a_list, parse_list_cells, unwrapped
-from imagenet_errors.readers.damage import refusing_damage
 from imagenet_errors.readers.headers import Meaning, meaning_of
+from imagenet_errors.readers.opened import refusing_damage
 
 _SAMPLE = 200
 """Rows looked at to tell what a column holds; every row is checked when the column is read."""

@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from imagenet_errors.problems import InputError, counted
-from imagenet_errors.readers.assemble import Source, read_columns
+from imagenet_errors.readers.assemble import MOST_COLUMNS, Columns
 from imagenet_errors.readers.fields import looks_like_image
 from imagenet_errors.readers.headers import Meaning, meaning_of
-from imagenet_errors.readers.raw import RawPredictions
+from imagenet_errors.readers.opened import Opened
 
 _NAME = "file_name"
 _PREDICTION = "prediction"
@@ -75,28 +75,30 @@ class _Table:
         return replace(self, notes=(*self.notes, note))
 
 
-def read_json(text: bytes, path: Path, *, columns: Mapping[str, str] | None = None) -> RawPredictions:
+def read_json(file: Opened, _stated: Mapping[str, str]) -> Columns:
     """Read JSON or JSON lines.
 
     Raises
     ------
     InputError
-        It cannot be parsed, holds a key twice, has no known shape, or see
-        :func:`imagenet_errors.readers.assemble.read_columns`.
+        It cannot be parsed, holds a key twice, or has no known shape.
     """
+    path, text = file.path, bytes(file.content)
     repeats = _Repeats(path)
     parsed, container = _parse(text.decode("utf-8"), repeats)
     table = _table_of(parsed, path)
     if table is None:
         raise InputError(
             path,
-            "no predictions in any known shape in this JSON",
+            "no rows in any known shape in this JSON",
             example=text[:60].decode("utf-8", "replace"),
             fix='Write an object such as {"ILSVRC2012_val_00000001.JPEG": 65, ...}.',
         )
-    arrays = [_array(values) for values in table.columns.values()]
-    source = Source(path, f"{container}, {table.shape}", (*repeats.notes, *table.notes))
-    return read_columns(list(table.columns), arrays, source, columns=columns)
+    if len(table.columns) > MOST_COLUMNS:
+        raise InputError(path, f"{len(table.columns):,} columns; at most {MOST_COLUMNS:,} are read")
+    arrays = tuple(_array(values) for values in table.columns.values())
+    headers = tuple(_written(header) for header in table.columns)
+    return Columns(path, f"{container}, {table.shape}", headers, arrays, (*repeats.notes, *table.notes))
 
 
 def _parse(text: str, repeats: _Repeats) -> tuple[Any, str]:

@@ -12,14 +12,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from imagenet_errors.images import ImageIndex
+from imagenet_errors.images import ImageIndex, val_numbers
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
+from imagenet_errors.readers.annotations import val_labels
 from imagenet_errors.readers.order import Suspicion, fits_clearly, fitting_shift, is_chance, refuse
 from imagenet_errors.readers.plausibility import Reading, judge
+from imagenet_errors.readers.raw import RawPredictions
 from imagenet_errors.readers.resolve import Resolved
 from imagenet_errors.readers.row_orders import RowOrder, known_orders, stated_rows
 from imagenet_errors.tables import Annotations, Intake, Predictions
+
+_ENOUGH_TO_TELL = 1000
+"""Images from which on one of the some 20 ways to share them among workers does not fit by luck."""
+_MOST_PADDING = 0.02
+"""Share of the images that a distributed sampler may repeat."""
 
 Found = tuple[NDArray[np.int64], tuple[str, ...]]
 """The image row of every file row, -1 for none, and what was decided, a sentence each."""
@@ -80,10 +87,37 @@ def match(
         n_invalid=len(kept) - len(usable),
         n_missing=int(annotations.evaluated.sum() - annotations.evaluated[rows[usable]].sum()),
         n_ties=raw.n_ties,
-        notes=(*raw.notes, *notes),
+        notes=(*raw.notes, *notes, *_reasons(raw)),
+        sha256=raw.sha256,
+        **_on_all_images(resolved, rows, usable, annotations),
     )
     confidence = None if raw.confidence is None else raw.confidence[usable]
     return Predictions(model, rows[usable], resolved.top1[usable], confidence, intake)
+
+
+def _on_all_images(
+    resolved: Resolved, rows: NDArray[np.int64], usable: NDArray[np.int64], annotations: Annotations
+) -> dict[str, int]:
+    """Count the labelled images with a prediction, annotated or not, and those whose label it is."""
+    names, top1 = resolved.raw.names, resolved.top1
+    if (rows >= 0).all() or names is None:
+        return {"n_labelled": len(usable), "n_right": int((top1[usable] == annotations.label[rows[usable]]).sum())}
+    numbers, label = val_numbers(names), val_labels()
+    known = np.flatnonzero((numbers > 0) & (numbers <= len(label)) & (top1 >= 0))
+    _, first = np.unique(numbers[known], return_index=True)
+    chosen = known[first]
+    return {"n_labelled": len(chosen), "n_right": int((top1[chosen] == label[numbers[chosen] - 1]).sum())}
+
+
+def _reasons(raw: RawPredictions) -> list[str]:
+    """Say why rows were not used, with the first of each kind as it was written."""
+    sentences = []
+    for reason, rows in raw.invalid.items():
+        row = int(rows[0])
+        text = None if raw.text is None else raw.text[row].as_py()
+        written = f"row {row + 1}" + ("" if text is None else f": {text[:60]!r}")
+        sentences.append(f"Not used: {counted(len(rows), 'row')}, because {reason} (first: {written}).")
+    return sentences
 
 
 def rows_of(
@@ -121,10 +155,13 @@ def _proven_rows(resolved: Resolved, known: tuple[RowOrder, ...], path: Path) ->
     names = ", ".join(order.name for order in known)
     fix = f"Pass --row-order with one of {names}, or a file of image names, one a row."
     n_rows = resolved.raw.n_rows
+    fitting = [order for order in known if order.fits(resolved.top1)]
+    padded = None if fitting else _padded(resolved, known)
+    if padded is not None:
+        return padded
     if n_rows != len(known[0].rows):
         what = f"{counted(n_rows, 'row')} without image names"
         raise InputError(path, what, fix="Pass --row-order with a file of image names, one a row.")
-    fitting = [order for order in known if order.fits(resolved.top1)]
     if len(fitting) > 1:
         raise InputError(path, f"rows without image names, and several orders fit: {names}", fix=fix)
     if not fitting:
@@ -133,6 +170,34 @@ def _proven_rows(resolved: Resolved, known: tuple[RowOrder, ...], path: Path) ->
         raise InputError(path, what, fix=fix)
     name = fitting[0].name
     return fitting[0].rows, (f"rows have no names; only the order {name} fits the labels, so it was taken",)
+
+
+def _padded(resolved: Resolved, known: tuple[RowOrder, ...]) -> Found | None:
+    """Rows of a distributed sampler: it repeats the first images until all of its W workers have equally many.
+
+    Source: torch.utils.data.DistributedSampler: worker r has images r, r + W, ...; here either in the data set's
+    order, or worker by worker. The rows fit one of these readings and repeat what they padded, or none is taken.
+    """
+    n_rows, n_images = resolved.raw.n_rows, len(known[0].rows)
+    n_more = n_rows - n_images
+    if n_images < _ENOUGH_TO_TELL or not 0 <= n_more <= _MOST_PADDING * n_images:
+        return None
+    workers = [w for w in range(2, 1025) if n_rows % w == 0 and -(-n_images // w) * w == n_rows]
+    readings = [np.arange(n_rows)] if n_more else []
+    readings += [np.concatenate([np.arange(r, n_rows, w) for r in range(w)]) for w in workers]
+    for place in readings:
+        at = np.argsort(place)
+        top1 = resolved.top1[at]
+        if not np.array_equal(top1[n_images:], top1[:n_more]):
+            continue
+        for order in known:
+            if order.fits(top1[:n_images]):
+                rows = np.append(order.rows, order.rows[:n_more])[place]
+                note = f"{counted(n_more, 'row')} of padding" if n_more else "worker by worker"
+                return rows, (
+                    f"rows have no names; they fit the order {order.name} as a distributed sampler gives it ({note})",
+                )
+    return None
 
 
 def _known_doubt(resolved: Resolved, known: tuple[RowOrder, ...], *, taken: str) -> Suspicion | None:
@@ -161,7 +226,7 @@ def _reading(
 ) -> Reading:
     ranks = resolved.raw.ranks
     return Reading(
-        label=annotations.label[rows[usable]].astype(np.int64),
+        label=annotations.label_beside(rows[usable], resolved.top1[usable]).astype(np.int64),
         top1=resolved.top1[usable].astype(np.int64),
         rows=rows[usable],
         place=usable,
@@ -216,7 +281,7 @@ def _clearly_more(right: NDArray[np.bool_], other: NDArray[np.bool_]) -> bool:
     In class folders a place more or less mostly stays in the class, so only the rows that differ are looked at.
     """
     only, only_other = int(np.sum(right & ~other)), int(np.sum(other & ~right))
-    return only - only_other > 4 * np.sqrt(only + only_other)
+    return bool(only - only_other > 4 * np.sqrt(only + only_other))
 
 
 def _once_each(

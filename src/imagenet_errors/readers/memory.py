@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,8 +50,8 @@ def in_memory(model: str, given: Any) -> InMemory:
     """
     table = _table(given)
     if table is not None:
-        columns = tuple(table.columns)
-        return InMemory(model, read_columns(Columns(Path(model), "table in memory", tuple(table.column_names), columns)))
+        columns = Columns(Path(model), "table in memory", tuple(table.column_names), tuple(table.columns))
+        return InMemory(model, read_columns(columns))
     names, values = given if isinstance(given, tuple) and len(given) == 2 else (None, given)
     array = _array(values, model)
     texts = None if names is None else pa.array([str(name) for name in names], type=pa.string())
@@ -67,8 +67,9 @@ def _table(given: Any) -> pa.Table | None:
     if isinstance(given, pa.Table):
         return given
     if type(given).__module__.partition(".")[0] == "pandas" and hasattr(given, "columns"):
-        plain = given.index.name is None and str(given.index.dtype).startswith("int")
-        return pa.Table.from_pandas(given if plain else given.reset_index(), preserve_index=False)
+        is_counter = given.index.name is None and str(given.index.dtype).startswith("int")
+        named = given if is_counter or given.index.name else given.rename_axis("file_name")
+        return pa.Table.from_pandas(named if is_counter else named.reset_index(), preserve_index=False)
     if hasattr(given, "__arrow_c_stream__") and hasattr(given, "columns"):
         return pa.table(given)
     return None
@@ -85,13 +86,13 @@ def _array(values: Any, model: str) -> Any:
 
 
 def _raw(array: Any, names: pa.StringArray | None, model: str) -> RawPredictions:
-    shape = {"format": "array in memory", "n_rows": len(array), "names": names}
+    bare = RawPredictions("array in memory", len(array), names)
     if array.ndim == 2 and array.dtype.kind == "f":
-        return RawPredictions(**shape, scores=ArrayScores(array, model), n_outputs=array.shape[1])
+        return replace(bare, scores=ArrayScores(array, model), n_outputs=array.shape[1])
     if array.ndim == 1 and array.dtype.kind in "UO":
-        return RawPredictions(**shape, text=pa.array([str(text) for text in array], type=pa.string()))
+        return replace(bare, text=pa.array([str(text) for text in array], type=pa.string()))
     if array.ndim == 1 and (array.dtype.kind in "iu" or _is_whole(array)):
-        return RawPredictions(**shape, index=array.astype(np.int64))
+        return replace(bare, index=array.astype(np.int64))
     raise InputError(model, f"an array of {array.dtype} {list(array.shape)} is no predictions", fix=_SHAPES)
 
 

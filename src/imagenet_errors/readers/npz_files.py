@@ -12,18 +12,31 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from imagenet_errors.problems import InputError
-from imagenet_errors.readers.assemble import Source, assemble
+from imagenet_errors.readers.assemble import Columns, assemble, read_columns
 from imagenet_errors.readers.columns import choose_roles
-from imagenet_errors.readers.damage import refusing_damage
 from imagenet_errors.readers.fields import WIDE, fields_of, is_wnid, plain
 from imagenet_errors.readers.headers import Meaning, confidence_strength, meaning_of
-from imagenet_errors.readers.numpy_files import arrow_column, read_array, read_header, refuse_objects
+from imagenet_errors.readers.numpy_files import array_in, arrow_column, read_array, read_header, refuse_objects
+from imagenet_errors.readers.opened import Opened, opened, refusing_damage
 from imagenet_errors.readers.raw import RawPredictions, ScoreSource
 from imagenet_errors.readers.scores import ArrayScores, as_floats, rows_a_chunk
 
+_UNTORCH = (
+    "It holds a pickle, which runs code when loaded. If you trust the file, convert it once:\n"
+    "    import torch, numpy\n"
+    '    saved = torch.load("FILE", map_location="cpu", weights_only=True)\n'
+    '    numpy.savez("FILE.npz", logits=saved.float().numpy())  # and file_names=[...] where you have them'
+)
+_MOST_MEMBERS = 1000
+_LONGEST_END = (1 << 16) + 22
+_ALWAYS_UNPACKED = 1 << 29
+_MOST_UNPACKED = 20
+"""An archive may unpack to 512 MB (50,000 rows of 1,000 float64 are 400), a larger one to 20 times its size."""
+_NAME_ARRAYS = ("sample_files", "file_names", "filenames", "names")
 SAMPLES = "samples_info.npz"
 """Where the published program keeps the order of its rows, for all models: ``sample_files``, ``targets``."""
 
@@ -55,7 +68,7 @@ class _Member:
 class MemberScores:
     """Scores [n, C] in an npz file, unpacked a block of rows at a time."""
 
-    path: Path
+    file: Opened
     member: str
     shape: tuple[int, int]
     dtype: np.dtype[Any]
@@ -63,7 +76,7 @@ class MemberScores:
     @property
     def where(self) -> str:
         """The file and the array in it."""
-        return f"{self.path} ({self.member})"
+        return f"{self.file.path} ({self.member})"
 
     def chunks(self) -> Iterator[NDArray[np.floating[Any]]]:
         """Yield blocks of rows as floats.
@@ -77,7 +90,7 @@ class MemberScores:
         step = rows_a_chunk(n_outputs, self.dtype.itemsize)
         with (
             refusing_damage(self.where),
-            zipfile.ZipFile(self.path) as archive,
+            zipfile.ZipFile(self.file.stream()) as archive,
             archive.open(self.member) as file,
         ):
             read_header(file, self.where)
@@ -87,7 +100,7 @@ class MemberScores:
                 yield as_floats(block.reshape(n, n_outputs))
 
 
-def read_npz(path: Path, *, columns: Mapping[str, str] | None = None) -> RawPredictions:
+def read_npz(file: Opened, stated: Mapping[str, str]) -> Columns | RawPredictions:
     """Read an npz file; the names of its arrays are what headers are to a table.
 
     Without names in it, those of ``samples_info.npz`` beside it or one folder up are used, if as many.
@@ -95,37 +108,72 @@ def read_npz(path: Path, *, columns: Mapping[str, str] | None = None) -> RawPred
     Raises
     ------
     InputError
-        The archive is damaged, holds Python objects, or neither classes nor scores.
+        The archive is damaged or no npz file, holds Python objects, or neither classes nor scores.
     """
-    stated = dict(columns or {})
-    members = _members(path)
-    dense = _dense(members, stated.pop("scores", None), path)
+    path, others = file.path, dict(stated)
+    members = _members(file)
+    dense = _dense(members, others.pop("scores", None), path)
     if len(members) == 1 and dense is None:
-        raw = read_array(_load(path, members[0]), path, format="npz")
+        read = read_array(_load(file, members[0]), path, format="npz")
+        raw = read_columns(read) if isinstance(read, Columns) else read
     else:
-        raw = _read_fields(path, members, dense, stated)
+        raw = _read_fields(file, members, dense, others)
     if dense is not None:
         words = f"{raw.format}, all {dense.shape[1]:,} outputs"
-        labels = _axis_labels(path, members, dense)
-        raw = replace(raw, format=words, n_outputs=dense.shape[1], scores=_scores(path, dense), axis_labels=labels)
+        labels = _axis_labels(file, members, dense)
+        raw = replace(raw, format=words, n_outputs=dense.shape[1], scores=_scores(file, dense), axis_labels=labels)
     return raw if raw.names is not None else _with_samples(raw, path)
 
 
-def _members(path: Path) -> list[_Member]:
-    members = []
-    with refusing_damage(path), zipfile.ZipFile(path) as archive:
-        for name in archive.namelist():
-            if name.endswith(".npy"):
-                with archive.open(name) as file:
-                    members.append(_Member(name.removesuffix(".npy"), *read_header(file, path)))
+def _members(file: Opened) -> list[_Member]:
+    path = file.path
+    _refuse_many(file)
+    with refusing_damage(path), zipfile.ZipFile(file.stream()) as archive:
+        entries = archive.infolist()
+        _refuse_other_archives([entry.filename for entry in entries], path)
+        _refuse_bomb(entries, len(file.content), path)
+        members = []
+        for entry in entries:
+            if entry.filename.endswith(".npy"):
+                with archive.open(entry) as content:
+                    members.append(_Member(entry.filename.removesuffix(".npy"), *read_header(content, path)))
     return members
 
 
-def _load(path: Path, member: _Member) -> NDArray[Any]:
-    refuse_objects(member.dtype, f"{path} ({member.key})")
-    with refusing_damage(path), np.load(path, allow_pickle=False) as archive:
-        array: NDArray[Any] = archive[member.key]
-    return array
+def _refuse_other_archives(names: list[str], path: Path) -> None:
+    if any(name.endswith("data.pkl") for name in names):
+        raise InputError(path, "this is a torch file (.pt)", fix=_UNTORCH)
+    if "[Content_Types].xml" in names:
+        raise InputError(path, "this is an Excel or Office document", fix="Save the predictions as CSV or Parquet.")
+    if not any(name.endswith(".npy") for name in names):
+        example = names[0] if names else None
+        raise InputError(path, "this is a zip archive without arrays", example=example, fix="Unpack it first.")
+
+
+def _refuse_many(file: Opened) -> None:
+    """Refuse an archive of more members than any model writes, by its last record: listing them takes seconds."""
+    end = bytes(file.content[-_LONGEST_END:])
+    at = end.rfind(b"PK\x05\x06")
+    n_members = int.from_bytes(end[at + 10 : at + 12], "little") if at >= 0 else 0
+    if n_members > _MOST_MEMBERS:
+        what = f"{n_members:,} arrays; at most {_MOST_MEMBERS:,} are read"
+        raise InputError(file.path, what, fix="Save one array with a row an image.")
+
+
+def _refuse_bomb(entries: list[zipfile.ZipInfo], n_bytes: int, path: Path) -> None:
+    unpacked = sum(entry.file_size for entry in entries)
+    limit = max(_ALWAYS_UNPACKED, _MOST_UNPACKED * n_bytes)
+    if unpacked > limit:
+        what = f"{n_bytes:,} bytes that unpack to {unpacked:,}; at most {limit:,} are read"
+        raise InputError(path, what, fix="Save it with numpy.savez, without compression.")
+
+
+def _load(file: Opened, member: _Member) -> NDArray[Any]:
+    where = f"{file.path} ({member.key})"
+    refuse_objects(member.dtype, where)
+    with refusing_damage(file.path), zipfile.ZipFile(file.stream()) as archive:
+        content = archive.read(f"{member.key}.npy")
+    return array_in(memoryview(content), where)
 
 
 def _dense(members: list[_Member], stated: str | None, path: Path) -> _Member | None:
@@ -155,9 +203,10 @@ def _listed(members: list[_Member]) -> str:
 
 
 def _read_fields(
-    path: Path, members: list[_Member], dense: _Member | None, stated: Mapping[str, str]
+    file: Opened, members: list[_Member], dense: _Member | None, stated: Mapping[str, str]
 ) -> RawPredictions:
     """Read the small arrays that have a row an image: names, stated classes, confidences."""
+    path = file.path
     n_rows = _n_rows(members, dense)
     small = [
         member
@@ -166,10 +215,10 @@ def _read_fields(
     ]
     if n_rows == 0 or not (small or dense):
         raise InputError(path, f"no array with a row an image: {_listed(members)}", fix="Save (n,) or (n, C).")
-    arrays = [arrow_column(_load(path, member), path) for member in small]
+    arrays = [arrow_column(_load(file, member), path) for member in small]
     fields = fields_of([member.key for member in small], arrays, where=path)
     roles = choose_roles(fields, where=path, columns=stated, scores_apart=dense is not None)
-    return assemble(roles, Source(path, "npz"), n_rows=n_rows)
+    return assemble(roles, Columns(path, "npz", (), ()), n_rows=n_rows)
 
 
 def _n_rows(members: list[_Member], dense: _Member | None) -> int:
@@ -179,18 +228,18 @@ def _n_rows(members: list[_Member], dense: _Member | None) -> int:
     return max(lengths, key=lengths.count, default=0)
 
 
-def _scores(path: Path, dense: _Member) -> ScoreSource:
-    refuse_objects(dense.dtype, f"{path} ({dense.key})")
+def _scores(file: Opened, dense: _Member) -> ScoreSource:
+    refuse_objects(dense.dtype, f"{file.path} ({dense.key})")
     if dense.columns_first:
-        return ArrayScores(_load(path, dense), str(path))
-    return MemberScores(path, f"{dense.key}.npy", (dense.shape[0], dense.shape[1]), dense.dtype)
+        return ArrayScores(_load(file, dense), str(file.path))
+    return MemberScores(file, f"{dense.key}.npy", (dense.shape[0], dense.shape[1]), dense.dtype)
 
 
-def _axis_labels(path: Path, members: list[_Member], dense: _Member) -> tuple[str, ...] | None:
+def _axis_labels(file: Opened, members: list[_Member], dense: _Member) -> tuple[str, ...] | None:
     """Return the wnids of the class axis, where an array of C of them lies in the archive."""
     for member in members:
         if member.shape == (dense.shape[1],) and member.dtype.kind in "SU" and dense.shape[0] != dense.shape[1]:
-            labels = tuple(plain(arrow_column(_load(path, member), path)).to_pylist())
+            labels = tuple(plain(arrow_column(_load(file, member), file.path)).to_pylist())
             if all(map(is_wnid, labels)):
                 return labels
     return None
@@ -206,10 +255,32 @@ def _with_samples(raw: RawPredictions, path: Path) -> RawPredictions:
 
 
 def _named(raw: RawPredictions, samples: Path) -> RawPredictions:
-    found = [member for member in _members(samples) if member.key == "sample_files"]
+    with opened(samples) as file:
+        found = [member for member in _members(file) if member.key == "sample_files"]
+        names = plain(arrow_column(_load(file, found[0]), samples)) if found else pa.array([], pa.string())
     if not found or found[0].shape != (raw.n_rows,):
         shape = found[0].shape if found else "no sample_files"
         note = f"{SAMPLES} was not used: it has {shape}, the predictions {raw.n_rows:,} rows."
         return replace(raw, notes=(*raw.notes, note))
-    names = plain(arrow_column(_load(samples, found[0]), samples))
     return replace(raw, names=names, notes=(*raw.notes, f"The image names come from {SAMPLES}."))
+
+
+def texts_of_arrays(file: Opened) -> pa.StringArray:
+    """Return the texts [n] of an npy file, or of the array of names in an npz file.
+
+    Raises
+    ------
+    InputError
+        There is no array [n] of texts.
+    """
+    if file.head.startswith(b"PK"):
+        members = [member for member in _members(file) if member.dtype.kind in "SU" and len(member.shape) == 1]
+        named = [member for member in members if member.key in _NAME_ARRAYS] or members
+        arrays = [_load(file, member) for member in named[:1]]
+    else:
+        arrays = [array_in(file.content, file.path)]
+    if not arrays or arrays[0].dtype.kind not in "SU" or arrays[0].ndim != 1:
+        held = _listed(_members(file)) if file.head.startswith(b"PK") else f"an array of {arrays[0].dtype}"
+        what = f"no list of image names: it holds {held}"
+        raise InputError(file.path, what, fix=f"Save an array [n] of texts, called {_NAME_ARRAYS[0]!r} in an npz file.")
+    return plain(arrow_column(arrays[0], file.path))

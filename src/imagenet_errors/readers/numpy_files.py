@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import math
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,17 +14,20 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from imagenet_errors.problems import InputError
-from imagenet_errors.readers.assemble import CONFIDENCE_IS_NAN, NO_CLASS, Source, read_columns
-from imagenet_errors.readers.damage import refusing_damage
+from imagenet_errors.readers.assemble import CONFIDENCE_IS_NAN, NO_CLASS, Columns
 from imagenet_errors.readers.fields import WIDE
+from imagenet_errors.readers.opened import Opened, opened, refusing_damage
 from imagenet_errors.readers.raw import RawPredictions
 from imagenet_errors.readers.scores import ArrayScores, as_floats
 
 _BEYOND_ANY_CLASS = 1 << 31
+_LONGEST_HEADER = 1 << 17
+_CLASS_COUNTS = (1000, 1001)
+"""Widths that only a class axis has; an array with so many rows and far more columns has a row a class."""
 _NO_OBJECTS = 'Save plain arrays: numpy.save("FILE.npy", array.astype(float)) or strings with astype(str).'
 
 
-def read_npy(path: Path, *, columns: Mapping[str, str] | None = None) -> RawPredictions:
+def read_npy(file: Opened, stated: Mapping[str, str]) -> Columns | RawPredictions:
     """Read an array [n] of classes, [n, k] of ranked classes, [n, C] of scores, or a structured one.
 
     Ranks need not be sorted where their probabilities lie beside them: ``...preds....npy`` and
@@ -33,16 +38,16 @@ def read_npy(path: Path, *, columns: Mapping[str, str] | None = None) -> RawPred
     InputError
         The file is damaged, holds Python objects, or an array of another kind.
     """
-    array = _load_npy(path)
+    array, path = array_in(file.content, file.path), file.path
     if array.dtype.names:
         fields = {name: arrow_column(array[name], path) for name in array.dtype.names}
-        return read_columns(list(fields), list(fields.values()), Source(path, "structured npy"), columns=columns)
-    if columns:
+        return Columns(path, "structured npy", tuple(fields), tuple(fields.values()))
+    if stated:
         raise InputError(path, "an npy file has no columns", fix="Leave --column out.")
     return read_array(array, path, format="npy")
 
 
-def read_array(array: NDArray[Any], path: Path, *, format: str) -> RawPredictions:  # noqa: A002
+def read_array(array: NDArray[Any], path: Path, *, format: str) -> Columns | RawPredictions:  # noqa: A002
     """Make predictions of one array without names.
 
     Raises
@@ -54,9 +59,19 @@ def read_array(array: NDArray[Any], path: Path, *, format: str) -> RawPrediction
         raise InputError(path, f"an array of shape {array.shape}", fix="Save one row an image: (n,), (n, k), (n, C).")
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
+    if array.ndim == 1 and is_bfloat16(array):
+        raise InputError(
+            path, "classes stored as bfloat16, which holds whole numbers up to 256 only", fix="Save them as int16."
+        )
+    is_transposed = array.ndim == 2 and array.shape[0] in _CLASS_COUNTS and array.shape[1] > 2 * array.shape[0]
+    if is_transposed and (is_bfloat16(array) or array.dtype.kind in "iuf"):
+        scores = ArrayScores(np.ascontiguousarray(array.T), str(path))
+        words = f"{format}, all {array.shape[0]:,} outputs"
+        note = f"The array is {array.shape[0]:,} x {array.shape[1]:,}, a row a class; it was transposed."
+        return RawPredictions(words, array.shape[1], n_outputs=array.shape[0], scores=scores, notes=(note,))
     if array.ndim == 1:
         column = arrow_column(array, path)
-        return read_columns(["prediction"], [column], Source(path, format))
+        return Columns(path, format, ("prediction",), (column,))
     if is_bfloat16(array) or (array.dtype.kind in "iuf" and not _holds_ranks(array)):
         scores = ArrayScores(array, str(path))
         words = f"{format}, all {array.shape[1]:,} outputs"
@@ -89,10 +104,14 @@ def _ranked(array: NDArray[Any], path: Path, format: str) -> RawPredictions:  # 
     classes = np.where(is_class, array, -1).astype(np.int64)
     probs, notes = _sibling(array, path)
     words = f"{format}, top-{array.shape[1]}"
+    stored_as = array.dtype.name if array.dtype.itemsize == 1 else ""
     if probs is None:
         rows = np.flatnonzero(~is_class[:, 0])
         invalid = {NO_CLASS: rows} if rows.size else {}
-        return RawPredictions(words, len(array), index=classes[:, 0], ranks=classes, invalid=invalid, notes=notes)
+        index = classes[:, 0]
+        return RawPredictions(
+            words, len(array), index=index, ranks=classes, invalid=invalid, notes=notes, stored_as=stored_as
+        )
     largest = probs.max(axis=1)
     is_best = probs == largest[:, None]
     beyond = np.iinfo(np.int64).max
@@ -107,6 +126,7 @@ def _ranked(array: NDArray[Any], path: Path, format: str) -> RawPredictions:  # 
         invalid=invalid,
         n_ties=int((is_best.sum(axis=1) > 1).sum()),
         notes=notes,
+        stored_as=stored_as,
     )
 
 
@@ -116,7 +136,8 @@ def _sibling(array: NDArray[Any], path: Path) -> tuple[NDArray[np.floating[Any]]
     other = path.with_name(path.name.replace("preds", "probs"))
     if other == path or not other.is_file():
         return None, taken_as_ranked
-    probs = _load_npy(other)
+    with opened(other) as file:
+        probs = array_in(file.content, other)
     if probs.shape != array.shape or probs.dtype.kind != "f":
         return None, (
             *taken_as_ranked,
@@ -125,16 +146,35 @@ def _sibling(array: NDArray[Any], path: Path) -> tuple[NDArray[np.floating[Any]]
     return as_floats(np.asarray(probs)), (f"The best of each row was chosen by the probabilities in {other.name}.",)
 
 
-def _load_npy(path: Path) -> NDArray[Any]:
-    """Map an npy file; an array without rows cannot be mapped, so it is read."""
-    with path.open("rb") as file:
-        shape, _, dtype = read_header(file, path)
-    refuse_objects(dtype, path)
-    with refusing_damage(path), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # numpy warns of headers that Python 2 wrote
-        mode: Any = "r" if 0 not in shape else None
-        array: NDArray[Any] = np.load(path, mmap_mode=mode, allow_pickle=False)
-    return array
+def array_in(content: memoryview, where: Path | str) -> NDArray[Any]:
+    """Return the array that the bytes of an npy file hold, as a view of them.
+
+    Raises
+    ------
+    InputError
+        There are fewer or more bytes than the header says, or Python objects in them.
+    """
+    stream = io.BytesIO(content[:_LONGEST_HEADER])
+    shape, columns_first, dtype = read_header(stream, where)
+    refuse_objects(dtype, where)
+    start, n_values = stream.tell(), math.prod(shape)
+    n_bytes, n_expected = len(content) - start, n_values * dtype.itemsize
+    if n_bytes < n_expected:
+        raise InputError(
+            where,
+            "the file is cut short or damaged",
+            example=f"{n_bytes:,} bytes of values, {n_expected:,} expected",
+            fix="Copy it again, or write it again from the model's outputs.",
+        )
+    if n_bytes > n_expected:
+        raise InputError(
+            where,
+            f"{n_bytes - n_expected:,} bytes behind the array of shape {shape}: two arrays in one file?",
+            fix="Save one array a file (numpy.save), or several with numpy.savez.",
+        )
+    with refusing_damage(where):
+        values = np.frombuffer(content, dtype=dtype, count=n_values, offset=start) if n_values else np.empty(0, dtype)
+        return values.reshape(shape, order="F" if columns_first else "C")
 
 
 def refuse_objects(dtype: np.dtype[Any], path: Path | str) -> None:

@@ -47,6 +47,7 @@ _BEYOND = 0.1
 """Share of rows with labels beyond the largest predicted class. Real models at most 0.03; uint8: 0.74."""
 _CLASSES_BEYOND = 10
 """Real models: 5 classes at most, of 200 mistakes."""
+_CLOSE_TO_THE_END = 0.9
 _EXACT_IN_BFLOAT16 = 256
 _ROWS_IN_BFLOAT16 = 20
 """Even numbers only, by luck: one file in a million."""
@@ -90,7 +91,7 @@ variance of that luck. Parts of real files 2.2 or more (of mistakes alone 1.3), 
 _VARIANCE = 30.0
 """So much of it makes a part of the file, which is judged on its own; 2,000 mistakes on average."""
 _LEAST_VARIANCE = 15.0
-_IMAGES_A_CLASS = 5
+_IMAGES_A_CLASS = 10
 """With fewer images of a class, too many of them keep their place when they are shuffled."""
 
 
@@ -279,9 +280,11 @@ def _cut_off(reading: Reading) -> Suspicion | None:
     if n_beyond < max(_BEYOND * len(reading), _SMALLEST_BLOCK) or np.count_nonzero(beyond) < _CLASSES_BEYOND:
         return None
     what = f"no class above {largest} is predicted, though {n_beyond:,} of {len(reading):,} images have such a label"
-    if largest in (127, 255):
-        kind = f"{'u' * (largest == 255)}int8"
-        return Suspicion(f"{what}: {kind} cannot hold the classes", f"Save the classes as int16 or wider. {AS_IT_IS}")
+    for kind, end in (("int8", 127), ("uint8", 255)):
+        if _CLOSE_TO_THE_END * end < largest <= end:
+            return Suspicion(
+                f"{what}: {kind} cannot hold the classes", f"Save the classes as int16 or wider. {AS_IT_IS}"
+            )
     fix = "Pass --class-axis (imagenet-a, imagenet-r or FILE: a wnid a line, in output order)."
     return Suspicion(f"{what}: the model has a head of other classes", f"{fix} {AS_IT_IS}")
 
@@ -537,7 +540,7 @@ CHECKS = (
     Check("the labels given as predictions", truth, _may_be_truth),
     Check("several models' columns read as ranks", repeated_ranks),
     Check("unsorted ranks", unsorted_ranks),
-    Check("classes cut off", narrow),
+    Check("classes cut off", narrow, lambda reading: len(reading) < _ROWS_OF_CLASSES),
     Check("another order", in_order),
     Check("classes shifted from some class on", shifted_run, lambda reading: len(reading) < _ROWS_OF_RUNS),
     Check("classes that have no index of their own", never_predicted, _lacks_rows_a_class),

@@ -75,6 +75,8 @@ class RawPredictions:
     """The values for every class, not yet reduced; ``index`` then is what the file states, if it does."""
     candidates: tuple[Candidate, ...] = ()
     """Who may state the class, where several columns may; ``index`` and ``text`` are None then."""
+    sha256: str = ""
+    """Of the bytes that were read."""
     stored_as: str = ""
     """The type that the classes are stored in, where it cannot hold all of them: ``"uint8"``."""
     axis_labels: tuple[str, ...] | None = None

@@ -1,0 +1,198 @@
+"""The formats that predictions and tables are read in; a file's is told from its bytes, for extensions lie.
+
+timm writes CSV text into ``.json`` files. A new format is a reader and its line in :data:`FORMATS`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from imagenet_errors.problems import InputError
+from imagenet_errors.readers.arrow_tables import read_arrow, read_parquet
+from imagenet_errors.readers.assemble import Columns, read_columns
+from imagenet_errors.readers.class_lists import is_class_list, read_class_list
+from imagenet_errors.readers.delimited import read_delimited
+from imagenet_errors.readers.json_files import read_json
+from imagenet_errors.readers.npz_files import read_npz
+from imagenet_errors.readers.numpy_files import read_npy
+from imagenet_errors.readers.opened import Opened, opened
+from imagenet_errors.readers.raw import RawPredictions
+
+
+@dataclass(frozen=True)
+class Format:
+    """One format: how its files begin, what they are mostly called, and who reads them.
+
+    ``read`` takes the opened file and the columns that the user states (role -> header). It returns the file's columns,
+    which anything may be read from, or, of arrays that are no table, predictions.
+    """
+
+    name: str
+    begins: tuple[bytes, ...]
+    endings: tuple[str, ...]
+    read: Callable[[Opened, Mapping[str, str]], Columns | RawPredictions]
+    is_text: bool = False
+
+
+def _read_text(file: Opened, stated: Mapping[str, str]) -> Columns | RawPredictions:
+    """Read text with a heading a class, or delimited text."""
+    if is_class_list(file.head):
+        return read_class_list(bytes(file.content), file.path)
+    return read_delimited(file, stated)
+
+
+FORMATS: tuple[Format, ...] = (
+    Format("Parquet", (b"PAR1",), (".parquet",), read_parquet),
+    Format("Arrow", (b"ARROW1", b"\xff\xff\xff\xff"), (".feather", ".arrow", ".ipc"), read_arrow),
+    Format("npy", (b"\x93NUMPY",), (".npy",), read_npy),
+    Format("npz", (b"PK",), (".npz",), read_npz),
+    Format("JSON", (b"{", b"["), (".json", ".jsonl", ".ndjson"), read_json, is_text=True),
+    Format("delimited text", (b"",), (".csv", ".tsv", ".txt"), _read_text, is_text=True),
+)
+"""In the order of asking: the first whose beginning fits reads the file. Texts begin after their byte-order mark and
+blanks, and may be gzipped; any other text is delimited."""
+
+ENDINGS = (*(ending for one in FORMATS for ending in one.endings), ".gz")
+"""What the files in a folder must be called to be taken for predictions."""
+
+
+def read_raw(path: Path, *, columns: Mapping[str, str] | None = None) -> RawPredictions:
+    """Read a predictions file of any known format.
+
+    Parameters
+    ----------
+    columns
+        Role (name, index, label, confidence, scores) -> column name, where the user states it.
+
+    Raises
+    ------
+    InputError
+        The file is missing, damaged, of a kind that is not read, or does not tell a class for its rows.
+    """
+    with opened(path) as file:
+        return raw_of(file, columns=columns)
+
+
+def raw_of(file: Opened, *, columns: Mapping[str, str] | None = None) -> RawPredictions:
+    """Read predictions from an opened file.
+
+    Raises
+    ------
+    InputError
+        See :func:`read_raw`.
+    """
+    stated = columns or {}
+    found, file = recognised(file)
+    read = found.read(file, stated)
+    return read_columns(read, columns=stated) if isinstance(read, Columns) else read
+
+
+def columns_of(file: Opened) -> Columns:
+    """Read the columns of a table in any of the tabular formats.
+
+    Raises
+    ------
+    InputError
+        The file is damaged, of a kind that is not read, or holds arrays that are no table.
+    """
+    found, file = recognised(file)
+    read = found.read(file, {})
+    if not isinstance(read, Columns):
+        raise InputError(file.path, f"{found.name} with an array, not a table", fix="Give Parquet, CSV or JSON.")
+    return read
+
+
+_UNPICKLE = (
+    "Unpickling runs whatever code the file holds, so it is never done here. "
+    "If you trust the file, convert it once:\n"
+    "    import pickle, numpy\n"
+    '    saved = pickle.load(open("FILE", "rb"))\n'
+    '    numpy.savez("FILE.npz", logits=saved["logits"])  # and file_names=[...] where you have them'
+)
+_AS_TABLE = "Save the predictions as CSV or Parquet."
+_UNPACK = "Unpack it first."
+
+_REFUSED: tuple[tuple[bytes, str, str], ...] = (
+    (b"\x89HDF", "this is an HDF5 file", 'Save the array with numpy.savez("FILE.npz", logits=...).'),
+    (b"%PDF", "this is a PDF document", _AS_TABLE),
+    (
+        b"version https://git-lfs",
+        "this is a git-lfs pointer, not the file itself",
+        "Run 'git lfs pull' there.",
+    ),
+    (b"\xd0\xcf\x11\xe0", "this is an old Excel or Office document", _AS_TABLE),
+    (b"SQLite format 3", "this is an SQLite database", _AS_TABLE),
+    (b"MATLAB 5.0", "this is a MATLAB file", 'Save the array with numpy.savez("FILE.npz", logits=...).'),
+    (b"FEA1", "this is a Feather file of version 1", "Write it again with a current pyarrow, or as Parquet."),
+    (b"\xff\xfe", "this is UTF-16 text", "Save it as UTF-8."),
+    (b"\xfe\xff", "this is UTF-16 text", "Save it as UTF-8."),
+    (b"\x89PNG", "this is an image", "Give the file of predictions."),
+    (b"\xff\xd8\xff", "this is an image", "Give the file of predictions."),
+    (b"BZh", "this is bzip2-compressed", _UNPACK),
+    (b"\xfd7zXZ", "this is xz-compressed", _UNPACK),
+    (b"\x28\xb5\x2f\xfd", "this is zstd-compressed", _UNPACK),
+    (b"7z\xbc\xaf", "this is a 7z archive", _UNPACK),
+)
+_PICKLE_PROTOCOLS = tuple(bytes((0x80, protocol)) for protocol in range(2, 6))
+_HEAD = 4096
+
+
+def recognised(file: Opened) -> tuple[Format, Opened]:
+    """Return the format of a file, and the file; of a text unpacked and without its byte-order mark.
+
+    Raises
+    ------
+    InputError
+        It is empty, or something that neither predictions nor tables are read from.
+    """
+    if not len(file.content):
+        raise InputError(file.path, "the file is empty", fix="Write it again.")
+    if file.head.startswith(b"\x1f\x8b"):
+        file = file.unpacked()
+        if _binary(file) is not None:
+            raise InputError(file.path, "this is a gzip-compressed binary file", fix=_UNPACK)
+    found = _binary(file)
+    return (found, file) if found is not None else _text(file)
+
+
+def _binary(file: Opened) -> Format | None:
+    """Return the format of a binary file, None for what may be text; refuse what is not read."""
+    head = file.head
+    if head.startswith(_PICKLE_PROTOCOLS):
+        raise InputError(file.path, "this is a pickle", fix=_UNPICKLE)
+    for magic, what, fix in _REFUSED:
+        if head.startswith(magic):
+            raise InputError(file.path, what, fix=fix)
+    if head[257:262] == b"ustar":
+        raise InputError(file.path, "this is a tar archive", fix=_UNPACK)
+    return next((one for one in FORMATS if not one.is_text and head.startswith(one.begins)), None)
+
+
+def _text(file: Opened) -> tuple[Format, Opened]:
+    text = bytes(file.content).removeprefix(b"\xef\xbb\xbf")
+    start = text[:_HEAD].lstrip() or text.lstrip()
+    if not start:
+        raise InputError(file.path, "the file is empty", fix="Write it again.")
+    if b"\0" in text:
+        raise InputError(file.path, "neither text nor a known format", example=text[:24], fix=_AS_TABLE)
+    _refuse_other_encodings(text, file.path)
+    if start.startswith(b"<"):
+        raise InputError(
+            file.path,
+            "this is a web page or XML, no data",
+            example=start[:40].decode("utf-8", "replace"),
+            fix="Most likely the download returned an error page: download it again.",
+        )
+    found = next(one for one in FORMATS if one.is_text and start.startswith(one.begins))
+    return found, replace(file, content=memoryview(text))
+
+
+def _refuse_other_encodings(text: bytes, path: Path) -> None:
+    try:
+        _ = text.isascii() or text.decode("utf-8")
+    except UnicodeDecodeError as problem:
+        around = text[max(0, problem.start - 12) : problem.start + 12]
+        raise InputError(
+            path, "this is not UTF-8 text", example=around, fix="Save it as UTF-8, or as Parquet."
+        ) from None

@@ -1,0 +1,216 @@
+"""A file's bytes, read once: what is parsed, what is hashed and what is told of a file are the same bytes.
+
+Pipes and ``/dev/stdin`` are read to their end; a named pipe that nobody writes to is refused after a moment. What
+libraries raise on damaged bytes becomes one message that a person can act on."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import mmap
+import os
+import select
+import stat
+import struct
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import pyarrow as pa
+
+from imagenet_errors.problems import InputError
+
+_MAPPED_FROM = 1 << 26
+"""Bytes from which on a file is mapped and not copied; one that changes while it is read is refused."""
+_LARGEST_PIPE = 1 << 31
+_PATIENCE_SECONDS = 5.0
+"""How long the first bytes of a pipe are waited for; later ones as long as its writer lives."""
+_PIECE = 1 << 20
+_ALWAYS_UNPACKED = 1 << 26
+_MOST_UNPACKED = 20
+"""A packed text may unpack to 64 MB, a larger one to 20 times its size; predictions shrink to a tenth at best."""
+
+_RAISED_ON_DAMAGE = (
+    pa.ArrowException,
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    tokenize.TokenError,
+    EOFError,
+    KeyError,
+    OSError,
+    OverflowError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+)
+"""What pyarrow, numpy, zipfile and gzip were seen to raise on files cut short or overwritten."""
+
+
+@dataclass(frozen=True, eq=False)
+class Opened:
+    """All bytes of a file. ``content`` is what is parsed: of a gzipped text the text, else the file itself."""
+
+    path: Path
+    content: memoryview
+    packed: memoryview | None = None
+
+    @cached_property
+    def sha256(self) -> str:
+        """The hash of the file as it lies on disk, in hexadecimal."""
+        return hashlib.sha256(self.content if self.packed is None else self.packed).hexdigest()
+
+    @property
+    def head(self) -> bytes:
+        """The first 4,096 bytes."""
+        return bytes(self.content[:4096])
+
+    def stream(self) -> io.BufferedReader:
+        """Return the content as a file object of its own."""
+        return io.BufferedReader(_Stream(self.content))
+
+    def unpacked(self) -> Opened:
+        """Return the file with its content gunzipped.
+
+        Raises
+        ------
+        InputError
+            It is damaged, or unpacks to far more than predictions do.
+        """
+        limit = max(_ALWAYS_UNPACKED, _MOST_UNPACKED * len(self.content))
+        n_stated = int.from_bytes(self.content[-4:], "little")
+        text = bytearray(limit + 1 if n_stated > limit else 0)  # what the last bytes state need not be unpacked
+        rest: bytes | memoryview = self.content
+        with refusing_damage(self.path):
+            while len(rest) and len(text) <= limit:
+                unpack = zlib.decompressobj(wbits=31)
+                text += unpack.decompress(rest, limit + 1 - len(text))
+                if len(text) <= limit and not unpack.eof:
+                    raise EOFError("compressed file ended before the end-of-stream marker was reached")
+                rest = unpack.unused_data.lstrip(b"\0")
+        if len(text) > limit:
+            raise InputError(
+                self.path,
+                f"{len(self.content):,} bytes that unpack to more than {limit:,}",
+                fix="No predictions shrink so much. If these do, unpack the file first.",
+            )
+        return replace(self, content=memoryview(text), packed=self.content)
+
+
+class _Stream(io.RawIOBase):
+    """Reads a memoryview as a file."""
+
+    def __init__(self, content: memoryview) -> None:
+        self._content = content
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        start = (0, self._at, len(self._content))[whence]
+        self._at = max(0, start + offset)
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        part = self._content[self._at : self._at + len(buffer)]
+        buffer[: len(part)] = part
+        self._at += len(part)
+        return len(part)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[Opened]:
+    """Read a file once.
+
+    Raises
+    ------
+    InputError
+        There is none, it is a folder, a terminal or a pipe without a writer, or it changed while it was read.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except FileNotFoundError:
+        what = "a link to nothing" if path.is_symlink() else "there is no such file"
+        raise InputError(path, what, fix="Check the path.") from None
+    except OSError as problem:
+        raise InputError(path, f"the file cannot be opened: {problem.strerror}", fix="Check the path.") from problem
+    before = os.fstat(handle)
+    if stat.S_ISDIR(before.st_mode):
+        os.close(handle)
+        raise InputError(path, "this is a folder, not a file", fix="Name the files in it.")
+    with os.fdopen(handle, "rb", buffering=0) as file:
+        yield Opened(path, memoryview(_content(file, before, path)))
+        after = os.fstat(handle)
+        if stat.S_ISREG(before.st_mode) and (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
+            raise InputError(
+                path, "the file changed while it was read", fix="Wait until it is written, then try again."
+            )
+
+
+def _content(file: io.FileIO, facts: os.stat_result, path: Path) -> bytes | mmap.mmap:
+    if not stat.S_ISREG(facts.st_mode):
+        return _from_pipe(file, path)
+    if facts.st_size < _MAPPED_FROM:
+        return file.readall()
+    return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _from_pipe(file: io.FileIO, path: Path) -> bytes:
+    if file.isatty() or not stat.S_ISFIFO(os.fstat(file.fileno()).st_mode):
+        raise InputError(path, "is no file, and not a pipe either", fix="Write the predictions to a file.")
+    poll = select.poll()
+    poll.register(file, select.POLLIN | select.POLLHUP)
+    parts: list[bytes] = []
+    n_bytes = 0
+    while poll.poll(None if parts else _PATIENCE_SECONDS * 1000):
+        part = file.read(_PIECE)
+        if not part:
+            return b"".join(parts)
+        parts.append(part)
+        n_bytes += len(part)
+        if n_bytes > _LARGEST_PIPE:
+            raise InputError(path, f"more than {_LARGEST_PIPE:,} bytes from a pipe", fix="Write them to a file.")
+    raise InputError(path, "nothing is written to this pipe", fix="Write the predictions to a file.")
+
+
+@contextmanager
+def refusing_damage(path: Path | str) -> Iterator[None]:
+    """Wrap calls into a format library: whatever it raises becomes an InputError.
+
+    Keep the block to those calls, so that a slip of our own is not taken for a broken file.
+
+    Raises
+    ------
+    InputError
+        The library could not read the file.
+    """
+    try:
+        yield
+    except MemoryError as problem:
+        raise InputError(
+            path,
+            "reading it needs more memory than there is; the file may be damaged",
+            example=str(problem)[:160] or None,
+            fix="Write it again, or read it where there is more memory.",
+        ) from problem
+    except _RAISED_ON_DAMAGE as problem:
+        detail = (str(problem).splitlines() or [type(problem).__name__])[0]
+        raise InputError(
+            path,
+            "the file is cut short or damaged",
+            example=detail[:160],
+            fix="Copy it again, or write it again from the model's outputs.",
+        ) from problem
