@@ -135,7 +135,9 @@ def write_ranks(path, ranks):
     elif path.suffix == ".parquet":
         pq.write_table(pa.table({"file_name": names} | columns), path)
     elif path.suffix == ".json":
-        path.write_text(json.dumps([{"file": name, "preds": row} for name, row in zip(names, ranks.tolist())]))
+        path.write_text(
+            json.dumps([{"file": name, "preds": row} for name, row in zip(names, ranks.tolist(), strict=True)])
+        )
     elif path.suffix == ".npz":
         np.savez(path, file_names=np.array(names), preds=ranks)
     else:
@@ -171,7 +173,7 @@ class TestShiftedRun:
 
     @pytest.mark.parametrize("folder", [0, 500, 990])
     def test_a_missing_class_folder_is_told_with_where_it_begins(self, folder):
-        found = doubt(self.TOP1 - (self.TOP1 > folder))
+        found = doubt(self.TOP1 - (folder < self.TOP1))
         assert "with every class index" in found
         assert "--class-axis FILE" in found
 
@@ -195,7 +197,7 @@ class TestNeverPredicted:
 
     def test_two_classes_of_one_index_are_told(self):
         crane, bird = 517, 134
-        found = doubt(np.where(self.TOP1 == crane, bird, self.TOP1))
+        found = doubt(np.where(crane == self.TOP1, bird, self.TOP1))
         assert "1 class of 1,000 never predicted (first: 517 " in found
         assert "of its 50 images are called 134 " in found
 
@@ -252,7 +254,7 @@ class TestOrderInsideTheClasses:
 
     def exchanged(self, start=0):
         """Predictions in folder order, of which each class's are shuffled from some row on."""
-        key = np.where(EVERY < start, EVERY / 50_000, np.random.default_rng(0).random(50_000))
+        key = np.where(start > EVERY, EVERY / 50_000, np.random.default_rng(0).random(50_000))
         moved = self.TOP1.copy()
         moved[BY_FOLDER] = self.TOP1[BY_FOLDER][np.lexsort((key, LABEL[BY_FOLDER]))]
         return moved
