@@ -21,7 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from imagenet_errors.chain import ERROR_TYPES
-from imagenet_errors.extras import needs
+from imagenet_errors.shipped import needs
 from imagenet_errors.images import ImageIndex
 from imagenet_errors.problems import InputError
 from imagenet_errors.report.looks import looks

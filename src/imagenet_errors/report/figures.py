@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 
 from imagenet_errors.chain import ERROR_TYPES
-from imagenet_errors.extras import needs
+from imagenet_errors.shipped import needs
 from imagenet_errors.files import written_whole
 from imagenet_errors.labels import GROUPS
 from imagenet_errors.mistakes import Progress, silent

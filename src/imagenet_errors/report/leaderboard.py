@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from imagenet_errors.chain import COUNTS_AS, DEFAULT_ORDER, ERROR_TYPES
-from imagenet_errors.extras import needs
+from imagenet_errors.shipped import needs
 from imagenet_errors.problems import InputError
 from imagenet_errors.report.points import touched
 from imagenet_errors.runs.manifest import read_manifest

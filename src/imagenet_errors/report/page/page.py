@@ -18,7 +18,7 @@ from urllib.parse import quote, urlencode
 import numpy as np
 
 from imagenet_errors.evidence.superclasses import Superclasses, load_superclasses
-from imagenet_errors.extras import needs
+from imagenet_errors.shipped import needs
 from imagenet_errors.files import written_whole
 from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.problems import InputError
