@@ -20,7 +20,8 @@ from imagenet_errors.chain import Chain
 from imagenet_errors.inputs import Basis, Inputs, load_basis
 from imagenet_errors.measure import group_membership, measure
 from imagenet_errors.mistakes import Failure, Mistakes, ModelPredictions, Progress, gather, silent
-from imagenet_errors.readers.predictions import ReadRules, model_name
+from imagenet_errors.readers.model_files import model_name
+from imagenet_errors.readers.predictions import ReadRules
 from imagenet_errors.runs.directory import (
     FAILURES,
     ModelResult,

@@ -7,11 +7,13 @@ disk until it is asked for, so that memory does not grow with the number of mode
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,8 @@ from numpy.typing import NDArray
 
 from imagenet_errors.inputs import Basis
 from imagenet_errors.problems import InputError, counted
-from imagenet_errors.readers.predictions import ReadRules, model_name, prediction_files, read_predictions
+from imagenet_errors.readers.model_files import ModelFiles, model_files
+from imagenet_errors.readers.predictions import ModelReading, ReadRules, read_models
 from imagenet_errors.tables import Annotations, Cases, Intake, Predictions, cases_of
 
 Progress = Callable[[str, Iterable[Any], int], Iterator[Any]]
@@ -161,10 +164,11 @@ def gather(
     InputError
         A path does not exist, or not one file can be used (``NothingUsableError``).
     """
-    files = prediction_files(given)
+    groups = model_files(given)
+    files = tuple(path for group in groups for path in group.paths)
     with tempfile.TemporaryDirectory(prefix="imagenet-errors-") as folder:
         collector = _Collector(Path(folder), basis.annotations, len(basis.labels))
-        answers = _read_all(files, basis, rules or ReadRules(), collector=collector, progress=progress)
+        answers = _read_all(groups, basis, rules or ReadRules(), collector=collector, progress=progress)
         failures = tuple(answer for answer in answers if isinstance(answer, Failure))
         if len(failures) == len(answers):
             raise NothingUsableError(failures)
@@ -173,19 +177,47 @@ def gather(
 
 
 def _read_all(
-    files: Sequence[Path], basis: Basis, rules: ReadRules, *, collector: _Collector, progress: Progress
+    groups: Sequence[ModelFiles], basis: Basis, rules: ReadRules, *, collector: _Collector, progress: Progress
 ) -> list[ModelPredictions | Failure]:
-    def attempt(numbered: tuple[int, Path]) -> ModelPredictions | Failure:
-        number, path = numbered
+    """Read each model; where a file holds several, each fails or succeeds by itself."""
+    number = itertools.count()
+
+    def attempt(model: str, path: Path, read: Callable[[], Any]) -> Any:
         try:
-            predictions = read_predictions(path, basis.annotations, basis.labels, rules=rules)
-            return collector.put(predictions, number=number)
+            return read()
         except InputError as error:
-            return Failure(model_name(path), path, error)
+            return Failure(model, path, error)
         except Exception as error:  # a fault of ours must cost this file only, not the night's run
             what = f"an unexpected {type(error).__name__}: {error}"
             fix = "This is a fault of imagenet-errors: please report it with the file's first lines."
-            return Failure(model_name(path), path, InputError(path, what, fix=fix))
+            return Failure(model, path, InputError(path, what, fix=fix))
+
+    def read_group(group: ModelFiles) -> list[ModelPredictions | Failure]:
+        models = attempt(
+            group.model, group.path, lambda: read_models(group, basis.annotations, basis.labels, rules=rules)
+        )
+        if isinstance(models, Failure):
+            return [models]
+        return [attempt(one.model, group.path, partial(put, one)) for one in models]
+
+    def put(model: ModelReading) -> ModelPredictions:
+        return collector.put(model.predictions(), number=next(number))
 
     with ThreadPoolExecutor(_N_THREADS) as pool:
-        return list(progress("Reading predictions", pool.map(attempt, enumerate(files)), len(files)))
+        answers = progress("Reading predictions", pool.map(read_group, groups), len(groups))
+        return _without_twins([answer for several in answers for answer in several])
+
+
+def _without_twins(answers: Sequence[ModelPredictions | Failure]) -> list[ModelPredictions | Failure]:
+    """Let the first of several models of one name stand; columns of two tables may be called alike."""
+    seen: set[str] = set()
+    kept: list[ModelPredictions | Failure] = []
+    for answer in answers:
+        if isinstance(answer, ModelPredictions) and answer.model in seen:
+            problem = InputError(
+                answer.model, "two columns or files are models of this name", fix="Rename one of them."
+            )
+            answer = Failure(answer.model, answer.path, problem)
+        seen.add(answer.model)
+        kept.append(answer)
+    return kept

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import re
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from imagenet_errors.images import ImageIndex
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.candidates import Reader, told_apart
-from imagenet_errors.readers.formats import ENDINGS, raw_of
 from imagenet_errors.readers.match import MatchRules, match
+from imagenet_errors.readers.model_files import ModelFiles, model_name
 from imagenet_errors.readers.opened import opened
+from imagenet_errors.readers.parts import read_image_texts, read_parts
 from imagenet_errors.readers.resolve import Resolved
 from imagenet_errors.tables import Annotations, Predictions
 
@@ -40,26 +43,35 @@ class ModelReading:
 
 
 def read_models(
-    path: Path, annotations: Annotations, labels: LabelSpace, *, rules: ReadRules
+    given: ModelFiles | Path, annotations: Annotations, labels: LabelSpace, *, rules: ReadRules
 ) -> tuple[ModelReading, ...]:
-    """Read one predictions file of any known form: one model, or, of a table with a column a model, several.
+    """Read predictions of any known form: one model, its parts joined, or, of a table with a column a model, several.
 
     Raises
     ------
     InputError
-        The file cannot be read, or its classes or rows cannot be told.
+        A file cannot be read, or its classes or rows cannot be told.
     """
+    files = given if isinstance(given, ModelFiles) else ModelFiles(model_name(given), (given,))
     matching = MatchRules(rules.row_order, rules.allow_partial, rules.check_order)
     images = ImageIndex(annotations.file_names)
-    reader = Reader(annotations, labels, images, matching, rules.class_axis, path)
+    reader = Reader(annotations, labels, images, matching, rules.class_axis, files.path)
 
     def reading(header: str, resolved: Resolved) -> ModelReading:
-        model = header or model_name(path)
-        return ModelReading(model, lambda: match(resolved, annotations, labels, model=model, path=path, rules=matching))
+        model = _as_file_name(header) or files.model
+        return ModelReading(
+            model, lambda: match(resolved, annotations, labels, model=model, path=files.path, rules=matching)
+        )
 
-    with opened(path) as file:
-        raw = replace(raw_of(file, columns=rules.columns), sha256=file.sha256)
+    with ExitStack() as stack:
+        parts = [stack.enter_context(opened(path)) for path in files.paths] if not files.is_an_image_each else []
+        raw = read_parts(parts, files.path, columns=rules.columns) if parts else read_image_texts(files.paths)
         return tuple(reading(header, resolved) for header, resolved in told_apart(raw, reader))
+
+
+def _as_file_name(header: str) -> str:
+    """Return a column's header as a model's name, which files are called by: no slashes, nothing unprintable."""
+    return re.sub(r"[^\x20-\x7e\u00a0-\U0010ffff]", "_", re.sub(r"[/\\]", "--", header.strip())).lstrip(".")
 
 
 def read_predictions(path: Path, annotations: Annotations, labels: LabelSpace, *, rules: ReadRules) -> Predictions:
@@ -79,73 +91,3 @@ def read_predictions(path: Path, annotations: Annotations, labels: LabelSpace, *
             fix="Say which is meant: --column index=NAME.",
         )
     return first.predictions()
-
-
-def model_name(path: Path) -> str:
-    """Return the model's name: the stem; for the published program's ``MODEL/preds.npz``, the folder."""
-    name = path.name
-    if name == "preds.npz":
-        return path.resolve().parent.name
-    while Path(name).suffix.lower() in ENDINGS:
-        name = Path(name).stem
-    return name
-
-
-def prediction_files(given: Sequence[Path]) -> tuple[Path, ...]:
-    """Return the files meant by files and folders, folders' files in the order of their names.
-
-    Raises
-    ------
-    InputError
-        A path does not exist, a folder holds no predictions, or two files would be the same model.
-    """
-    files: list[Path] = []
-    for path in given:
-        if not path.exists():
-            raise InputError(path, "no such file or folder", fix="Check the path.")
-        found = _inside(path) if path.is_dir() else [path]
-        if not found:
-            raise InputError(path, "no predictions in this folder", fix=f"Known endings: {', '.join(ENDINGS)}.")
-        files += found
-    if not files:
-        raise InputError("PREDICTIONS", "no file given", fix="Name files or folders of predictions, or pass --demo.")
-    once: dict[Path, Path] = {}
-    for path in files:
-        once.setdefault(path.resolve(), path)
-    files = list(once.values())
-    _refuse_twins(files)
-    return tuple(files)
-
-
-def _inside(folder: Path) -> list[Path]:
-    nested = [*folder.glob("*"), *folder.glob("*/preds.npz")]
-    return sorted(
-        path
-        for path in nested
-        if path.is_file()
-        and path.suffix.lower() in ENDINGS
-        and path.name != "samples_info.npz"
-        and not path.name.startswith(".")
-        and path.stem.upper() != "README"
-        and not _lies_beside(path)
-    )
-
-
-def _lies_beside(path: Path) -> bool:
-    """Return True for a list of names (a row order) and for the probabilities that belong to classes."""
-    if path.suffix == ".npy" and "probs" in path.name:
-        return path.with_name(path.name.replace("probs", "preds")).is_file()
-    with path.open("rb") as file:
-        return path.suffix == ".json" and b"".join(file.read(64).split()).startswith(b'["')
-
-
-def _refuse_twins(files: Sequence[Path]) -> None:
-    owner: dict[str, Path] = {}
-    for path in files:
-        other = owner.setdefault(model_name(path), path)
-        if other != path:
-            raise InputError(
-                path,
-                f"is the same model as {other}: both are named {model_name(path)!r}",
-                fix="A model is named by its file's stem; rename one of them.",
-            )
