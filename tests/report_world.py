@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from imagenet_errors.evaluate import evaluate
+from imagenet_errors.evaluation import evaluate
 from imagenet_errors.readers.predictions import ReadRules
 from imagenet_errors.report.page.page import ReportRequest, write_report
 from imagenet_errors.shipped import shipped

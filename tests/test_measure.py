@@ -20,7 +20,12 @@ EVERYONE = np.ones((1, 4), dtype=bool)
 
 
 def measured(*names, label=(TABBY, TABBY, SOFA, MUG), membership=EVERYONE):
-    return measure(np.array([CODE[name] for name in names]), np.array(label, dtype=np.int16), membership)
+    return measure(
+        np.array([CODE[name] for name in names]),
+        np.array(label, dtype=np.int16),
+        membership,
+        groups=("all",) * len(membership),
+    )
 
 
 def test_an_image_is_in_every_group_that_one_of_its_accepted_labels_is_in():
@@ -113,7 +118,9 @@ def test_counts_are_bounded_by_what_is_not_known():
     lacking = {"fine_grained_oov": np.array([False, True, False, False])}
     names = ("fine_grained_oov", "model_failure", "model_failure", "correct")
     error_type = np.array([CODE[name] for name in names])
-    measures = measure(error_type, np.array([TABBY, TABBY, SOFA, MUG], dtype=np.int16), EVERYONE, lacking=lacking)
+    measures = measure(
+        error_type, np.array([TABBY, TABBY, SOFA, MUG], dtype=np.int16), EVERYONE, groups=("all",), lacking=lacking
+    )
     bounds = {name: (int(measures.least[0, CODE[name]]), int(measures.most[0, CODE[name]])) for name in ERROR_TYPES}
     assert bounds["fine_grained_oov"] == (1, 2)
     assert bounds["model_failure"] == (1, 2)

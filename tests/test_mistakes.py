@@ -72,13 +72,13 @@ def test_a_path_that_is_not_there_is_refused(basis, tmp_path):
 def test_a_fault_of_ours_costs_one_file_and_is_told(basis, val_images, tmp_path, monkeypatch):
     from imagenet_errors import mistakes as module
 
-    read = module.read_predictions
+    read = module.read_models
 
     def faulty(path, *arguments, **options):
         if path.stem == "odd":
             raise ZeroDivisionError("nobody thought of this")
         return read(path, *arguments, **options)
 
-    monkeypatch.setattr(module, "read_predictions", faulty)
+    monkeypatch.setattr(module, "read_models", faulty)
     mistakes, _ = gathered(basis, *(val_images.csv(tmp_path / name) for name in ("good.csv", "odd.csv")))
     assert "an unexpected ZeroDivisionError: nobody thought of this" in mistakes.failures[0].reason

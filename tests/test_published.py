@@ -33,7 +33,7 @@ def run(shared, tmp_path_factory):
     """One run over the eight models and AlexNet, by the expert multi-labels."""
     from pathlib import Path
 
-    from imagenet_errors.evaluate import evaluate
+    from imagenet_errors.evaluation import evaluate
     from toy import inputs_of
 
     out = tmp_path_factory.mktemp("published") / "run"

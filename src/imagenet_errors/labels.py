@@ -13,13 +13,16 @@ from numpy.typing import NDArray
 from imagenet_errors.problems import InputError
 from imagenet_errors.shipped import shipped
 
-GROUPS = ("all", "organism", "artifact", "other")
-"""Groups of classes that figures are given for; every class is in ``all`` and in one of the others."""
+ALL = "all"
+GROUPS = (ALL, "organism", "artifact", "other")
+"""ImageNet's groups of classes that figures are given for; every class is in ``all`` and in one of the others."""
 
 
 @dataclass(frozen=True, eq=False)
 class LabelSpace:
     """The C classes a model chooses from, in index order (ImageNet-1k: wnids ascending).
+
+    ``wnids`` and ``groups`` are empty strings where a class has none.
 
     ``names`` are unique and short, for people; ``descriptions`` are WordNet's whole lemma lists
     (``"tench, Tinca tinca"``), as timm and the original class list write them, and may repeat.
@@ -29,6 +32,8 @@ class LabelSpace:
     names: tuple[str, ...]
     descriptions: tuple[str, ...]
     groups: tuple[str, ...]
+    occurring: tuple[int, ...] = ()
+    """The classes that a data set's images show, in the order of a head made for them; empty: all C."""
 
     def __len__(self) -> int:
         """Return the number of classes C."""
@@ -37,11 +42,23 @@ class LabelSpace:
     @cached_property
     def index_of_wnid(self) -> dict[str, int]:
         """The class index of every wnid."""
-        return {wnid: index for index, wnid in enumerate(self.wnids)}
+        return {wnid: index for index, wnid in enumerate(self.wnids) if wnid}
+
+    @cached_property
+    def group_names(self) -> tuple[str, ...]:
+        """The groups that figures are given for: all classes first, then ImageNet's in their order, then others."""
+        found = dict.fromkeys(group for group in self.groups if group)
+        usual = [group for group in GROUPS if group in found]
+        return (ALL, *usual, *(group for group in found if group not in GROUPS))
+
+    @property
+    def is_imagenet(self) -> bool:
+        """True for the 1000 classes of ILSVRC 2012, whose tables travel with the package."""
+        return self is imagenet_1k() or self.wnids == imagenet_1k().wnids
 
     def in_group(self, group: str) -> NDArray[np.bool_]:
         """Return bool [C]: which classes are in the group; ``all`` holds every class."""
-        return np.array([group in ("all", own) for own in self.groups], dtype=np.bool_)
+        return np.array([group in (ALL, own) for own in self.groups], dtype=np.bool_)
 
     def find(self, written: str, *, where: Path | str) -> int:
         """Return the index of a class written as ``"5 electric ray"`` or ``"n01496331 electric ray"``.
@@ -98,7 +115,7 @@ class LabelSpace:
         """What wnids, names and single lemmas mean, as written and with case folded."""
         exact: dict[str, list[int]] = {}
         for index, (wnid, name, description) in enumerate(zip(self.wnids, self.names, self.descriptions, strict=True)):
-            for key in dict.fromkeys((wnid, name, description, *description.split(", "))):
+            for key in dict.fromkeys(filter(None, (wnid, name, description, *description.split(", ")))):
                 exact.setdefault(key, []).append(index)
         folded: dict[str, list[int]] = {}
         for key, classes in exact.items():

@@ -5,14 +5,14 @@ Source: Shankar et al. 2020 (multi-label accuracy, averaged per class); Peychev 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from imagenet_errors.chain import COUNTS_AS, ERROR_TYPES
-from imagenet_errors.labels import GROUPS, LabelSpace
+from imagenet_errors.labels import LabelSpace
 from imagenet_errors.tables import Ragged
 
 _FORGIVEN = {
@@ -34,6 +34,7 @@ class Measures:
     could be if the evidence that was lacking for some cases were known.
     """
 
+    groups: tuple[str, ...]
     counts: NDArray[np.int64]
     least: NDArray[np.int64]
     most: NDArray[np.int64]
@@ -58,7 +59,7 @@ class Measures:
 
 def group_membership(accepted: Ragged, labels: LabelSpace) -> NDArray[np.bool_]:
     """Return bool [G, n]: an image is in a group if any of its accepted labels is; it can be in several."""
-    return np.stack([accepted.any_of(labels.in_group(group)[accepted.values]) for group in GROUPS])
+    return np.stack([accepted.any_of(labels.in_group(group)[accepted.values]) for group in labels.group_names])
 
 
 def measure(
@@ -66,9 +67,10 @@ def measure(
     label: NDArray[np.int16],
     membership: NDArray[np.bool_],
     *,
+    groups: Sequence[str],
     lacking: Mapping[str, NDArray[np.bool_]] | None = None,
 ) -> Measures:
-    """Count and average one model's verdicts: ``error_type`` and ``label`` [n], ``membership`` [G, n].
+    """Count and average one model's verdicts: ``error_type`` and ``label`` [n], ``membership`` [G, n] of ``groups``.
 
     ``lacking``: stage name -> bool [n], the images whose error that stage could not judge.
     """
@@ -85,7 +87,16 @@ def measure(
     }
     n_evaluated = counts.sum(axis=1)
     top1 = np.divide(counts[:, 0], n_evaluated, out=np.full(len(counts), np.nan), where=n_evaluated > 0)
-    return Measures(counts, least, most, top1, accuracies["mla"], accuracies["mla_minor"], accuracies["mla_explained"])
+    return Measures(
+        tuple(groups),
+        counts,
+        least,
+        most,
+        top1,
+        accuracies["mla"],
+        accuracies["mla_minor"],
+        accuracies["mla_explained"],
+    )
 
 
 def _counts(error_type: NDArray[np.int8], membership: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -108,3 +119,20 @@ def class_average(
 def _counts_as(kinds: tuple[str, ...]) -> NDArray[np.bool_]:
     """Return bool [T]: the types that count as one of these."""
     return np.array([COUNTS_AS[name] in kinds for name in ERROR_TYPES])
+
+
+def rank_correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    """Return Spearman's rank correlation of two columns [M], ties sharing a rank; NaN where undefined."""
+    defined = ~(np.isnan(a) | np.isnan(b))
+    first, second = (_ranks(column[defined]) for column in (a, b))
+    if len(first) < 2 or not first.std() or not second.std():
+        return float("nan")
+    return float(np.corrcoef(first, second)[0, 1])
+
+
+def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ranks from 1; equal values get the mean of theirs."""
+    _, place, n_equal = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(n_equal)
+    ranks: NDArray[np.float64] = (last - (n_equal - 1) / 2)[place]
+    return ranks

@@ -7,13 +7,11 @@ disk until it is asked for, so that memory does not grow with the number of mode
 
 from __future__ import annotations
 
-import itertools
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +19,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imagenet_errors.inputs import Basis
+from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
-from imagenet_errors.readers.model_files import ModelFiles, model_files
+from imagenet_errors.readers.memory import InMemory
+from imagenet_errors.readers.model_files import ModelFiles, model_files, model_name
 from imagenet_errors.readers.predictions import ModelReading, ReadRules, read_models
 from imagenet_errors.tables import Annotations, Cases, Intake, Predictions, cases_of
 
 Progress = Callable[[str, Iterable[Any], int], Iterator[Any]]
 """Wraps a loop to show how far it is: (what is done, the things, how many)."""
 
+Given = Path | tuple[str, Path] | InMemory
+"""A file or folder; a file with its model's name; or predictions in memory."""
 _N_THREADS = 2
 
 
@@ -70,7 +72,8 @@ class Tally:
 
     ``n_accepted`` of ``n_with_accepted`` images with accepted labels got one of these. On ``n_rejected`` images no
     annotator accepts the label; there the model named an accepted label ``n_right_against_label`` times and the
-    rejected one ``n_rejected_label_named`` times.
+    rejected one ``n_rejected_label_named`` times. ``n_right`` of all ``n_labelled`` images of the data set,
+    annotated or not, were predicted as labelled.
     """
 
     n_images: int
@@ -79,22 +82,30 @@ class Tally:
     n_rejected: int
     n_right_against_label: int
     n_rejected_label_named: int
+    n_labelled: int = 0
+    n_right: int = 0
+    n_outside: int | None = None
+    """How often it named a class that no image of the data set shows; None where all classes occur."""
 
 
 @dataclass(frozen=True)
 class ModelPredictions:
-    """One model's predictions of the evaluated images, put aside in a file."""
+    """One model's predictions of the evaluated images, put aside in a file; ``source``: where they were read."""
 
     model: str
     tally: Tally
     intake: Intake
     path: Path
+    source: Path
 
     def load(self) -> Predictions:
         """Read the predictions back."""
         with np.load(self.path) as arrays:
             confidence = arrays.get("confidence")
             return Predictions(self.model, arrays["rows"].astype(np.int64), arrays["top1"], confidence, self.intake)
+
+
+Answer = ModelPredictions | Failure
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,13 +124,13 @@ class _Collector:
 
     folder: Path
     annotations: Annotations
-    n_classes: int
+    labels: LabelSpace
     made: NDArray[np.bool_] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.made = np.zeros((len(self.annotations), self.n_classes), dtype=np.bool_)
+        self.made = np.zeros((len(self.annotations), len(self.labels)), dtype=np.bool_)
 
-    def put(self, predictions: Predictions, *, number: int) -> ModelPredictions:
+    def put(self, predictions: Predictions, *, source: Path, number: str) -> ModelPredictions:
         """Put the predictions of evaluated images aside; may be called from several threads."""
         annotations = self.annotations
         counts = np.flatnonzero(annotations.evaluated[predictions.rows])
@@ -131,7 +142,8 @@ class _Collector:
             arrays["confidence"] = predictions.confidence[counts]
         path = self.folder / f"{number}.npz"
         np.savez(path, **arrays)  # type: ignore[arg-type,unused-ignore]
-        return ModelPredictions(predictions.model, _tally(predictions, annotations), predictions.intake, path)
+        tally = _tally(predictions, annotations, self.labels)
+        return ModelPredictions(predictions.model, tally, predictions.intake, path, source)
 
     def cases(self) -> Cases:
         """Return every (image, wrong prediction) that any model made, once, ordered by image, then class."""
@@ -139,7 +151,7 @@ class _Collector:
         return cases_of(self.annotations, rows, prediction.astype(np.int16))
 
 
-def _tally(predictions: Predictions, annotations: Annotations) -> Tally:
+def _tally(predictions: Predictions, annotations: Annotations, labels: LabelSpace) -> Tally:
     rows, top1 = predictions.rows, predictions.top1
     accepted = annotations.accepts(rows, top1)
     rejected = annotations.label_is_rejected[rows]
@@ -149,75 +161,114 @@ def _tally(predictions: Predictions, annotations: Annotations) -> Tally:
         n_accepted=int(accepted.sum()),
         n_rejected=int(rejected.sum()),
         n_right_against_label=int((rejected & accepted).sum()),
-        n_rejected_label_named=int((rejected & (top1 == annotations.label[rows])).sum()),
+        n_rejected_label_named=int((rejected & annotations.is_label(rows, top1)).sum()),
+        n_labelled=predictions.intake.n_labelled,
+        n_right=predictions.intake.n_right,
+        n_outside=int((~np.isin(top1, labels.occurring)).sum()) if labels.occurring else None,
     )
 
 
-@contextmanager
-def gather(
-    given: Sequence[Path], basis: Basis, *, rules: ReadRules | None = None, progress: Progress = silent
-) -> Iterator[Mistakes]:
-    """Read predictions files and folders; what was put aside is removed when the block ends.
+@dataclass(frozen=True)
+class _Item:
+    """One thing to read: a model's files or what is in memory."""
+
+    what: ModelFiles | InMemory
+
+    @property
+    def path(self) -> Path:
+        """What messages and failures call it."""
+        return self.what.path
+
+    @property
+    def model(self) -> str:
+        """The model's name as long as nothing was read."""
+        return self.what.model
+
+
+def _items(given: Sequence[Given]) -> list[_Item]:
+    """Return what is to be read; folders are listed.
 
     Raises
     ------
     InputError
-        A path does not exist, or not one file can be used (``NothingUsableError``).
+        A path does not exist, a folder holds no predictions, or two files would be the same model.
     """
-    groups = model_files(given)
-    files = tuple(path for group in groups for path in group.paths)
+    unnamed = [one for one in given if isinstance(one, Path)]
+    files = [_Item(one) for one in model_files(unnamed)] if unnamed or not given else []
+    named = [_Item(ModelFiles(one[0], (one[1],))) for one in given if isinstance(one, tuple)]
+    for item in named:
+        if not item.path.is_file():
+            raise InputError(item.path, "no such file", fix="Check the path.")
+    return [*files, *named, *(_Item(one) for one in given if isinstance(one, InMemory))]
+
+
+@contextmanager
+def gather(
+    given: Sequence[Given], basis: Basis, *, rules: ReadRules | None = None, progress: Progress = silent
+) -> Iterator[Mistakes]:
+    """Read predictions of files, folders and memory; what was put aside is removed when the block ends.
+
+    Raises
+    ------
+    InputError
+        A path does not exist, or nothing can be used (``NothingUsableError``).
+    """
+    items = _items(given)
     with tempfile.TemporaryDirectory(prefix="imagenet-errors-") as folder:
-        collector = _Collector(Path(folder), basis.annotations, len(basis.labels))
-        answers = _read_all(groups, basis, rules or ReadRules(), collector=collector, progress=progress)
-        failures = tuple(answer for answer in answers if isinstance(answer, Failure))
-        if len(failures) == len(answers):
+        collector = _Collector(Path(folder), basis.annotations, basis.labels)
+        answers = _read_all(items, basis, _rules(rules, basis), collector=collector, progress=progress)
+        models, failures = _sorted_out(answers)
+        if not models:
             raise NothingUsableError(failures)
-        models = tuple(answer for answer in answers if isinstance(answer, ModelPredictions))
+        files = tuple(path for item in items if isinstance(item.what, ModelFiles) for path in item.what.paths)
         yield Mistakes(collector.cases(), models, failures, files)
 
 
+def _rules(rules: ReadRules | None, basis: Basis) -> ReadRules:
+    """Return how files are read, with what the data set says of names."""
+    return replace(rules or ReadRules(), setting=basis.inputs.data_set.setting)
+
+
+def _sorted_out(answers: Iterable[Answer]) -> tuple[tuple[ModelPredictions, ...], tuple[Failure, ...]]:
+    """Part models from failures; of models of one name the first counts."""
+    models: dict[str, ModelPredictions] = {}
+    failures = []
+    for answer in answers:
+        if isinstance(answer, Failure):
+            failures.append(answer)
+        elif answer.model in models:
+            what = f"is the same model as one before: both are named {answer.model!r}"
+            failures.append(Failure(answer.model, answer.source, InputError(answer.source, what, fix="Rename one.")))
+        else:
+            models[answer.model] = answer
+    return tuple(models.values()), tuple(failures)
+
+
 def _read_all(
-    groups: Sequence[ModelFiles], basis: Basis, rules: ReadRules, *, collector: _Collector, progress: Progress
-) -> list[ModelPredictions | Failure]:
-    """Read each model; where a file holds several, each fails or succeeds by itself."""
-    number = itertools.count()
-
-    def attempt(model: str, path: Path, read: Callable[[], Any]) -> Any:
+    items: Sequence[_Item], basis: Basis, rules: ReadRules, *, collector: _Collector, progress: Progress
+) -> list[Answer]:
+    def attempt(numbered: tuple[int, _Item]) -> list[Answer]:
+        number, item = numbered
         try:
-            return read()
-        except InputError as error:
-            return Failure(model, path, error)
+            readings = read_models(item.what, basis.annotations, basis.labels, rules=rules)
         except Exception as error:  # a fault of ours must cost this file only, not the night's run
-            what = f"an unexpected {type(error).__name__}: {error}"
-            fix = "This is a fault of imagenet-errors: please report it with the file's first lines."
-            return Failure(model, path, InputError(path, what, fix=fix))
+            return [Failure(item.model, item.path, _as_input_error(error, item.path))]
+        return [one(reading, item, f"{number}-{place}") for place, reading in enumerate(readings)]
 
-    def read_group(group: ModelFiles) -> list[ModelPredictions | Failure]:
-        models = attempt(
-            group.model, group.path, lambda: read_models(group, basis.annotations, basis.labels, rules=rules)
-        )
-        if isinstance(models, Failure):
-            return [models]
-        return [attempt(one.model, group.path, partial(put, one)) for one in models]
-
-    def put(model: ModelReading) -> ModelPredictions:
-        return collector.put(model.predictions(), number=next(number))
+    def one(reading: ModelReading, item: _Item, number: str) -> Answer:
+        try:
+            return collector.put(reading.predictions(), source=item.path, number=number)
+        except Exception as error:
+            return Failure(reading.model, item.path, _as_input_error(error, item.path))
 
     with ThreadPoolExecutor(_N_THREADS) as pool:
-        answers = progress("Reading predictions", pool.map(read_group, groups), len(groups))
-        return _without_twins([answer for several in answers for answer in several])
+        done = progress("Reading predictions", pool.map(attempt, enumerate(items)), len(items))
+        return [answer for answers in done for answer in answers]
 
 
-def _without_twins(answers: Sequence[ModelPredictions | Failure]) -> list[ModelPredictions | Failure]:
-    """Let the first of several models of one name stand; columns of two tables may be called alike."""
-    seen: set[str] = set()
-    kept: list[ModelPredictions | Failure] = []
-    for answer in answers:
-        if isinstance(answer, ModelPredictions) and answer.model in seen:
-            problem = InputError(
-                answer.model, "two columns or files are models of this name", fix="Rename one of them."
-            )
-            answer = Failure(answer.model, answer.path, problem)
-        seen.add(answer.model)
-        kept.append(answer)
-    return kept
+def _as_input_error(error: Exception, path: Path) -> InputError:
+    if isinstance(error, InputError):
+        return error
+    what = f"an unexpected {type(error).__name__}: {error}"
+    fix = "This is a fault of imagenet-errors: please report it with the file's first lines."
+    return InputError(path, what, fix=fix)

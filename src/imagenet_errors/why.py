@@ -12,6 +12,7 @@ import pyarrow as pa
 from imagenet_errors.chain import ERROR_TYPES, Step
 from imagenet_errors.images import ImageIndex
 from imagenet_errors.inputs import Basis, load_basis
+from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError
 from imagenet_errors.runs.manifest import Manifest, read_manifest
 from imagenet_errors.tables import Annotations, Cases, cases_of
@@ -75,7 +76,7 @@ def why(run: Path, file_name: str, *, model: str | None = None) -> list[Decision
     """
     manifest = read_manifest(run)
     basis = load_basis(manifest.as_inputs())
-    row = _row_of(basis.annotations, file_name)
+    row = row_of(basis.annotations, file_name, basis.labels)
     made = _predictions_of(run, basis.annotations.file_names[row].as_py(), _models(run, manifest, model))
     if not made:
         raise InputError(run, f"no model of this run has a prediction for {file_name}", fix="Name another image.")
@@ -134,8 +135,20 @@ def _models(run: Path, manifest: Manifest, model: str | None) -> list[str]:
     return [model]
 
 
-def _row_of(annotations: Annotations, file_name: str) -> int:
-    row = int(ImageIndex(annotations.file_names).rows(pa.array([file_name]), where=file_name)[0])
+def row_of(annotations: Annotations, file_name: str, labels: LabelSpace) -> int:
+    """Return the row of an evaluated image; a bare number is that of a validation image.
+
+    Raises
+    ------
+    InputError
+        The image is not annotated, or excluded from every figure.
+    """
+    images = ImageIndex(annotations.file_names)
+    is_number = file_name.isdecimal() and images.is_val and labels.is_imagenet
+    if is_number:
+        row = int(images.rows_of_numbers(np.array([int(file_name)]))[0])
+    else:
+        row = int(images.rows(pa.array([file_name]), where=file_name)[0])
     if row < 0:
         raise InputError(file_name, "is not an annotated image", fix="Name an image as the annotations do.")
     for reason, holds in annotations.exclusions.items():

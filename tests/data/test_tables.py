@@ -176,6 +176,7 @@ class TestClassAxes:
             ("21841", 21_841, 1),
             ("21842", 21_842, 0),
             ("21843", 21_843, 1),
+            ("devkit", 1_000, 0),
             ("imagenet-a", 200, 800),
             ("imagenet-r", 200, 800),
         ],
@@ -197,6 +198,19 @@ class TestClassAxes:
     def test_some_heads_have_the_thousand_in_a_row(self, axis, shift):
         own = [row for row in rows("class_axes.csv") if row["axis"] == axis]
         assert [int(row["position"]) - int(row["index"]) for row in own] == [shift] * 1000
+
+    def test_the_development_kits_order_starts_as_published(self):
+        own = sorted(
+            (row for row in rows("class_axes.csv") if row["axis"] == "devkit"), key=lambda row: int(row["position"])
+        )
+        first = [LABELS.names[int(row["index"])] for row in own[:5]]
+        assert first == ["kit fox", "English setter", "Siberian husky", "Australian terrier", "English springer"]
+
+    def test_it_gives_the_kits_ground_truth(self, val):
+        """The first lines of ILSVRC2012_validation_ground_truth.txt."""
+        kit = {row["index"]: int(row["position"]) + 1 for row in rows("class_axes.csv") if row["axis"] == "devkit"}
+        found = [kit[str(label)] for label in val["label"].to_pylist()[:10]]
+        assert found == [490, 361, 171, 822, 297, 482, 13, 704, 599, 164]
 
     def test_imagenet_a_and_r_share_86_classes(self):
         of_axis = {
@@ -246,15 +260,36 @@ class TestOverlaps:
 
 
 class TestSources:
-    SOURCES = tomllib.loads((TABLES / "sources.toml").read_text(encoding="utf-8"))
+    TABLE = tomllib.loads((TABLES / "sources.toml").read_text(encoding="utf-8"))
+    SOURCES = TABLE["sources"]
 
     @pytest.mark.parametrize("name", SOURCES)
     def test_a_source_says_what_it_is_and_whose(self, name):
         source = self.SOURCES[name]
-        assert all(source[field] for field in ("title", "file_name", "licence", "paper", "used_by"))
+        assert all(source[field] for field in ("title", "licence", "paper"))
+        assert all(option.startswith("--") for option in source["options"])
 
     @pytest.mark.parametrize("name", SOURCES)
-    def test_a_source_that_can_be_downloaded_can_be_checked(self, name):
+    def test_a_source_that_can_be_downloaded_is_fixed_by_commit_and_can_be_checked(self, name):
         source = self.SOURCES[name]
-        assert all(address.startswith("https://") for address in source["url"])
-        assert not source["url"] or re.fullmatch("[0-9a-f]{64}", source["sha256"])
+        assert bool(source.get("repository")) == bool(re.fullmatch("[0-9a-f]{40}", source.get("commit", "")))
+        for file in source.get("files", []) + source.get("other_layouts", []):
+            known = re.fullmatch("[0-9a-f]{64}", file.get("sha256", "")) and file["bytes"] > 0
+            assert known or not (source.get("repository") or file.get("url"))
+
+    @pytest.mark.parametrize("name", SOURCES)
+    def test_a_source_is_files_or_parts_that_exist(self, name):
+        source = self.SOURCES[name]
+        assert bool(source.get("files")) != bool(source.get("parts"))
+        assert all(self.SOURCES[part]["files"] for part in source.get("parts", []))
+
+    def test_no_two_files_are_the_same_and_a_folder_lies_in_one_place(self):
+        hashes = [file["sha256"] for one in self.SOURCES.values() for file in one.get("files", []) if "sha256" in file]
+        assert len(hashes) == len(set(hashes))
+        folders = [one for one in self.SOURCES.values() if one.get("is_folder")]
+        assert all(len({file["path"].rpartition("/")[0] for file in one["files"]}) == 1 for one in folders)
+
+    def test_every_address_is_encrypted(self):
+        layouts = [file for one in self.SOURCES.values() for file in one.get("other_layouts", [])]
+        assert all(address.startswith("https://") for address in self.TABLE["mirrors"])
+        assert all(file["url"].startswith("https://") for file in layouts)

@@ -15,6 +15,7 @@ from imagenet_errors.readers.match import MatchRules, match
 from imagenet_errors.readers.raw import RawPredictions
 from imagenet_errors.readers.resolve import Resolved, resolve
 from imagenet_errors.tables import Annotations, Ragged
+from real_looking import real_looking
 
 LABELS = imagenet_1k()
 REAL = read_real(LABELS)
@@ -41,40 +42,7 @@ def annotated(names, label, problematic=()):
 
 
 def model(n_rows=50_000, accuracy=0.75):
-    random = np.random.default_rng(3)
-    away = random.integers(2, 12, n_rows) * random.choice([-1, 1], n_rows)
-    near = np.clip(LABEL[:n_rows] + away, 0, 999)
-    return np.where(random.random(n_rows) < accuracy, LABEL[:n_rows], near).astype(np.int16)
-
-
-def ranked(top1, others, *, shuffled):
-    """Return top-5 classes [n, 5]: the best first, or each row in an order of its own."""
-    ranks = np.column_stack([top1, others])
-    return np.random.default_rng(5).permuted(ranks, axis=1) if shuffled else ranks
-
-
-class TestRanks:
-    TOP1 = model(2_000)
-    OTHERS = np.column_stack(
-        [
-            *(np.clip(LABEL[:2_000].astype(np.int64) + step, 0, 999) for step in (13, 15, 17)),
-            np.where(LABEL[:2_000] == TOP1, 19, LABEL[:2_000]),
-        ]
-    )
-
-    def matched(self, *, shuffled):
-        ranks = ranked(self.TOP1, self.OTHERS, shuffled=shuffled)
-        names, top1 = ALL[:2_000], ranks[:, 0].astype(np.int16)
-        raw = RawPredictions(format="npy", n_rows=2_000, names=names, index=ranks[:, 0], ranks=ranks)
-        return match(Resolved(raw, top1), REAL, LABELS, model="m", path=Path("m.npy"), rules=PARTIAL)
-
-    def test_sorted_columns_are_taken(self):
-        assert self.matched(shuffled=False).top1.tolist() == self.TOP1.tolist()
-
-    def test_unsorted_columns_are_refused_with_the_way_out(self):
-        with pytest.raises(InputError, match="top-5 columns are not sorted") as refused:
-            self.matched(shuffled=True)
-        assert "probs" in str(refused.value)
+    return real_looking(accuracy)[:n_rows].astype(np.int16)
 
 
 class TestByName:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import App, Parameter
 
-from imagenet_errors.cli.screen import say
+from imagenet_errors.cli import options
+from imagenet_errors.cli.options import SOME_FAILED
+from imagenet_errors.cli.screen import console, remark, say, say_json
 
 data = App(name="data", help="The files that are downloaded once, checked, and kept.", help_format="plaintext")
 
@@ -16,13 +17,22 @@ Name = Annotated[str, Parameter(help="A name of data list.")]
 
 
 @data.command(name="list", help_epilogue="Example: imagenet-errors data list")
-def data_list() -> None:
-    """List the files that can be fetched, and which of them are here."""
-    from imagenet_errors.downloads import cached_path, sources
+def data_list(*, as_json: options.AsJson = False) -> None:
+    """List the files that can be fetched: size, licence, commit, and whether they are here."""
+    from rich.table import Table
 
-    for name, source in sources().items():
-        state = "here" if cached_path(name).exists() else "not fetched"
-        say(f"{name}: {source.title} ({state}; {source.licence}; used by {source.used_by})")
+    from imagenet_errors.downloads import listing, sized
+
+    rows = listing()
+    if as_json:
+        say_json(rows)
+        return
+    table = Table("name", "what", "size", "licence", "commit", "for", "state")
+    for row in rows:
+        size = sized(row["bytes"]) if row["bytes"] else ""
+        flags = " ".join(row["options"])
+        table.add_row(row["name"], row["title"], size, row["licence"], row["commit"][:8], flags, row["state"])
+    console().print(table)
 
 
 @data.command(
@@ -30,22 +40,38 @@ def data_list() -> None:
     help_epilogue="Example: imagenet-errors data fetch multilabel --from ~/Downloads/human_accuracy_v3.0.0.json",
 )
 def data_fetch(
-    name: Name,
+    name: Annotated[str, Parameter(help="A name of data list, or all.")],
     /,
     *,
     copy_from: Annotated[
-        Path | None, Parameter(name="--from", help="A copy that you have; it is checked all the same.")
+        Path | None,
+        Parameter(name="--from", help="A file or folder with a copy, in any known layout; it is checked."),
     ] = None,
-) -> None:
-    """Download a file, or take a copy; verify its hash and keep it."""
-    from imagenet_errors.downloads import fetch
+    offline: options.Offline = False,
+) -> int:
+    """Download what is named, or take a copy; verify its hash and keep it."""
+    from imagenet_errors.downloads import fetch, fetch_all
+    from imagenet_errors.problems import InputError
 
-    say(str(fetch(name, copy_from=copy_from, progressbar=sys.stderr.isatty())))
+    options.stay_offline(offline)
+    if name != "all":
+        for path in fetch(name, copy_from=copy_from):
+            say(str(path))
+        return 0
+    failures = 0
+    for one, got in fetch_all(copy_from):
+        if isinstance(got, InputError):
+            failures += 1
+            remark(f"Error: {got}")
+        else:
+            say(f"{one}: {' '.join(map(str, got))}")
+    return SOME_FAILED if failures else 0
 
 
 @data.command(name="path", help_epilogue="Example: imagenet-errors data path multilabel")
 def data_path(name: Name, /) -> None:
-    """Print where a file lies, or would lie."""
-    from imagenet_errors.downloads import cached_path
+    """Print where the files lie, or would lie."""
+    from imagenet_errors.downloads import target_of
 
-    say(str(cached_path(name)))
+    for path in target_of(name):
+        say(str(path))

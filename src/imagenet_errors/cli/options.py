@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field, make_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,15 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Group, Parameter
 
 from imagenet_errors.chain import DEFAULT_ORDER
+from imagenet_errors.datasets import IMAGENET, dataset_names
+from imagenet_errors.downloads import OFFLINE_VARIABLE, names_for
 from imagenet_errors.evidence.source import Source
 from imagenet_errors.evidence.sources import OPTIONS
 from imagenet_errors.inputs import Inputs
 from imagenet_errors.problems import InputError
+from imagenet_errors.readers.label_files import MIN_PROBABILITY
 from imagenet_errors.readers.predictions import ReadRules
 
 INPUTS = Group("Inputs", sort_key=1)
 EVIDENCE = Group("Evidence", sort_key=2)
-READING = Group("Reading", sort_key=3)
+READING = Group("ReadingOptions", sort_key=3)
 OUTPUT = Group("Output", sort_key=4)
 COMPUTING = Group("Computing", sort_key=3)
 
@@ -32,15 +36,20 @@ Predictions = Annotated[
 """One of any number of arguments."""
 RunDir = Annotated[Path, Parameter(help="A run directory.", group=INPUTS)]
 Out = Annotated[Path | None, Parameter(help="The folder to write.", group=OUTPUT)]
+Offline = Annotated[
+    bool, Parameter(help="Download nothing; use what is here or on the mirror's disk.", group=INPUTS, negative=())
+]
 AsJson = Annotated[bool, Parameter(name="--json", help="Print JSON instead of tables.", group=OUTPUT, negative=())]
 
 
 def _evidence_field(source: Source) -> tuple[str, Any, Any]:
     """Return one source's option as a field: name, type with its help, default."""
-    parameter = Parameter(help=source.help, group=EVIDENCE, show_default=False, negative=())
+    names = names_for(source.flag)
+    told = f"{source.help} Also by name: {', '.join(names)}." if names else source.help
+    parameter = Parameter(help=told, group=EVIDENCE, show_default=False, negative=())
     if source.many:
-        return source.option, Annotated[tuple[Path, ...], parameter], field(default=())
-    return source.option, Annotated[Path | None, parameter], field(default=None)
+        return source.option, Annotated[tuple[str, ...], parameter], field(default=())
+    return source.option, Annotated[str | None, parameter], field(default=None)
 
 
 if TYPE_CHECKING:
@@ -63,13 +72,30 @@ NO_FILES = EvidenceFiles()
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Basis:
+class BasisOptions:
     """What the verdicts rest on, but for the files of evidence."""
 
     annotations: Annotated[
-        str,
-        Parameter(help="real (shipped ReaL labels), multilabel (expert labels, fetched once) or FILE.", group=INPUTS),
-    ] = "real"
+        tuple[str, ...],
+        Parameter(
+            help="real (shipped ReaL labels; of other data sets: their own), FILE, or what is fetched once: "
+            f"{', '.join(names_for('--annotations'))}. May be given several times.",
+            group=INPUTS,
+            negative=(),
+        ),
+    ] = ("real",)
+    dataset: Annotated[
+        str, Parameter(help=f"{', '.join(dataset_names())}, or a TOML file of one's own.", group=INPUTS)
+    ] = IMAGENET
+    classes: Annotated[
+        Path | None, Parameter(help="Classes of one's own: CSV index,name[,wnid][,group].", group=INPUTS)
+    ] = None
+    combine: Annotated[
+        str, Parameter(help="Several annotations: union or intersection of their accepted labels.", group=INPUTS)
+    ] = "union"
+    min_label_probability: Annotated[
+        float, Parameter(help="Accept labels from this probability or weight on, where files give one.", group=INPUTS)
+    ] = MIN_PROBABILITY
     rejected_labels: Annotated[
         str,
         Parameter(
@@ -85,16 +111,39 @@ class Basis:
         ),
     ] = ""
 
-    def inputs(self, files: EvidenceFiles) -> Inputs:
-        """Return what the library takes."""
+    def inputs(self, files: EvidenceFiles, *, offline: bool = False) -> Inputs:
+        """Return what the library takes; evidence that is named and not here is fetched, unless ``offline``."""
+        stay_offline(offline)
         order = tuple(self.stage_order.replace(" ", "").split(",")) if self.stage_order else DEFAULT_ORDER
-        inputs = Inputs(self.annotations, {}, order, self.rejected_labels)
+        first, *more = self.annotations or ("real",)
+        inputs = Inputs(
+            first,
+            {},
+            order,
+            self.rejected_labels,
+            dataset=self.dataset,
+            classes=self.classes,
+            more_annotations=tuple(more),
+            combine=self.combine,
+            min_label_probability=self.min_label_probability,
+        )
         return inputs.with_evidence(**{option: getattr(files, option) for option in OPTIONS})
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class PanelBasisOptions(BasisOptions):
+    """What the verdicts rest on where they are set against the panel's: the labels that it worked from."""
+
+    annotations: Annotated[
+        tuple[str, ...],
+        Parameter(help="multilabel (the labels that the panel worked from), real or FILE.", group=INPUTS, negative=()),
+    ] = ("multilabel",)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class ReadingOptions:
     """What the user states about predictions files; everything else is proven from the file or refused."""
 
     allow_partial: Annotated[
@@ -116,6 +165,12 @@ class Reading:
             negative=(),
         ),
     ] = ()
+    mask_classes: Annotated[
+        bool,
+        Parameter(
+            help="Of scores or ranks, take the best class that occurs in the data set.", group=READING, negative=()
+        ),
+    ] = False
     check_order: Annotated[
         bool, Parameter(help="Refuse files that no real model writes (wrong row order or classes).", group=READING)
     ] = True
@@ -134,7 +189,14 @@ class Reading:
             columns=columns_stated(self.column),
             allow_partial=allow_partial or self.allow_partial,
             check_order=self.check_order,
+            mask_classes=self.mask_classes,
         )
+
+
+def stay_offline(wanted: bool) -> None:
+    """Let nothing in this process, nor in those it starts, download published files."""
+    if wanted:
+        os.environ[OFFLINE_VARIABLE] = "1"
 
 
 def columns_stated(stated: tuple[str, ...]) -> dict[str, str]:
@@ -179,5 +241,6 @@ def needed(path: Path | None, option: str, what: str) -> Path:
     return path
 
 
-AS_PUBLISHED = Basis()
-READ_STRICTLY = Reading()
+AS_PUBLISHED = BasisOptions()
+READ_STRICTLY = ReadingOptions()
+FROM_EXPERTS = PanelBasisOptions()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from imagenet_errors.evidence.source import Loaded, Source, Subject
 from imagenet_errors.images import ImageIndex
-from imagenet_errors.labels import LabelSpace, imagenet_1k
+from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.annotations import read_real
 from imagenet_errors.readers.tables import Column, Kind, read_table
@@ -22,7 +22,8 @@ from imagenet_errors.tables import Annotations, Cases, Ragged, row_codes
 MIN_IMAGES = 2
 """A pair counts from this many images on (Peychev et al., NeurIPS 2023)."""
 _LEAST_OTHERS = 0.1
-"""The share of ReaL images that must lie outside the annotations for pairs to be learnt there alone."""
+"""The share of ReaL's images with several labels that must lie outside the annotations for pairs to be learnt there
+alone: the others hold no pair."""
 _SCHEMA = (
     Column("a", Kind.CLASS, also=("class_a", "first")),
     Column("b", Kind.CLASS, also=("class_b", "second")),
@@ -91,10 +92,10 @@ def co_occurrence(accepted: Ragged, n_classes: int, *, source: str, own: Ragged 
 
 def with_labels(annotations: Annotations) -> Ragged:
     """Return each image's accepted labels plus the original one, each once; none where nothing is accepted."""
-    accepted = annotations.accepted
-    described = np.repeat(accepted.lengths > 0, accepted.lengths + 1)
-    values = np.insert(accepted.values, accepted.offsets[1:], annotations.label)
-    owners = np.repeat(np.arange(len(accepted)), accepted.lengths + 1)
+    accepted, original = annotations.accepted, annotations.originals
+    owners = np.concatenate([accepted.owners, original.owners])
+    described = (accepted.lengths > 0)[owners]
+    values = np.concatenate([accepted.values, original.values])
     return Ragged.of_pairs(owners[described], values[described], len(accepted))
 
 
@@ -107,7 +108,7 @@ def learnt(annotations: Annotations, labels: LabelSpace) -> CoOccurrence:
     Source: Peychev et al., NeurIPS 2023 (co-occurrence is learnt outside the evaluated images); Beyer et al. 2020.
     Differs: the published program knows the case of the expert labels alone.
     """
-    if labels.wnids != imagenet_1k().wnids:
+    if not labels.is_imagenet:
         sets = with_labels(annotations)
         return co_occurrence(sets, len(labels), source=_told(sets, "the annotations themselves"), own=sets)
     real = read_real(labels)
@@ -116,7 +117,7 @@ def learnt(annotations: Annotations, labels: LabelSpace) -> CoOccurrence:
     is_other = np.ones(len(real), dtype=np.bool_)
     is_other[rows[rows >= 0]] = False
     others = sets.take(np.flatnonzero(is_other))
-    if (others.lengths > 0).sum() >= _LEAST_OTHERS * (sets.lengths > 0).sum():
+    if (others.lengths > 1).sum() >= _LEAST_OTHERS * (sets.lengths > 1).sum():
         return co_occurrence(others, len(labels), source=_told(others, "ReaL images outside the annotations"))
     own = Ragged.of([()]).take(np.zeros(0, dtype=np.int64)) if not len(rows) else _own(sets, rows)
     source = _told(sets, "ReaL images, an image never supporting its own error")
@@ -155,7 +156,7 @@ def read_co_occurrence(path: Path, labels: LabelSpace) -> CoOccurrence:
 
 def _refuse_from_1(path: Path, first: NDArray[np.int16], second: NDArray[np.int16], labels: LabelSpace) -> None:
     """Refuse pairs that ReaL images seldom show as written and mostly with every class -1."""
-    if len(first) < _ENOUGH_PAIRS or labels.wnids != imagenet_1k().wnids:
+    if len(first) < _ENOUGH_PAIRS or not labels.is_imagenet:
         return
     seen = count_together(with_labels(read_real(labels)), len(labels)) > 0
     as_written, less = (int(seen[first - by, second - by].sum()) for by in (0, 1))
@@ -170,7 +171,8 @@ def _refuse_from_1(path: Path, first: NDArray[np.int16], second: NDArray[np.int1
 
 def _load(paths: tuple[Path, ...], subject: Subject) -> Loaded:
     made = read_co_occurrence(paths[0], subject.labels) if paths else learnt(subject.annotations, subject.labels)
-    pairs = made.without(subject.parts["superclasses"].shares)
+    superclasses = subject.parts.get("superclasses")
+    pairs = made if superclasses is None else made.without(superclasses.shares)
     n_pairs = int(np.triu(pairs.pairs, 1).sum())
     if not n_pairs:
         reason = f"no pair of classes without a common superclass is seen together in {MIN_IMAGES} of {pairs.source}"

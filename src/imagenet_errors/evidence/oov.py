@@ -5,7 +5,7 @@ Source: Peychev et al., NeurIPS 2023, section 3 (fine-grained OOV errors).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import repeat
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from imagenet_errors.evidence.source import Loaded, Source, Subject
 from imagenet_errors.images import ImageIndex
-from imagenet_errors.labels import imagenet_1k
+from imagenet_errors.labels import LabelSpace, imagenet_1k
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.tables import Column, Kind, read_table
 from imagenet_errors.tables import Annotations, Cases, case_codes, split_codes
@@ -38,10 +38,11 @@ OOV_SCHEMA = pa.schema(
         ("encoder", pa.string()),
         ("neighbour_classes", pa.list_(pa.int16())),
         ("neighbour_is_kin", pa.list_(pa.bool_())),
+        ("pool", pa.string()),
     ]
 )
-"""The first three columns are needed; the others say why, where they are known. The last two: the classes of the 10
-nearest training images, nearest first, and which of them share a superclass with the prediction."""
+"""The first three columns are needed; the others say why, where they are known. The last three: the classes of the 10
+nearest images of the pool, nearest first; which of them share a superclass with the prediction; what the pool is."""
 
 _ENOUGH_CASES, _FEW = 100, 0.02
 _NEEDED = ("file_name", "prediction", "is_oov")
@@ -58,6 +59,7 @@ class OovEvidence:
     codes: NDArray[np.int64]
     table: pa.Table
     n_unknown: int = 0
+    labels: LabelSpace = field(default_factory=imagenet_1k)
 
     @property
     def is_oov(self) -> NDArray[np.bool_]:
@@ -83,11 +85,11 @@ class OovEvidence:
         if known["neighbour_classes"]:
             near = zip(known["neighbour_classes"], known["neighbour_is_kin"] or repeat(False), strict=False)
             told = (f"{names[index]} (kin)" if is_kin else str(names[index]) for index, is_kin in near)
-            lines.append(f"nearest training images: {', '.join(told)}")
+            lines.append(f"nearest images of {known['pool'] or 'the training set'}: {', '.join(told)}")
         if known["neighbour_support"] is not None:
             lines.append(f"kin of the prediction among the 10 nearest: {known['neighbour_support']} (1 is enough)")
         for place, proposal in enumerate(known["top_proposals"] or (), start=1):
-            inside = imagenet_1k().index_of_wnid.get(proposal["synset"])
+            inside = self.labels.index_of_wnid.get(proposal["synset"])
             where = "outside the classes" if inside is None else f"class {names[inside]}"
             lines.append(f"{place}. {proposal['name']} {proposal['score']:.1%} ({proposal['synset']}, {where})")
         if known["proposal_count"] is not None:
@@ -102,8 +104,8 @@ class OovEvidence:
         return np.where(self.codes[rows] == cases.codes, rows, -1)
 
 
-def read_oov_evidence(path: Path, images: ImageIndex) -> OovEvidence:
-    """Read an evidence table, Parquet or CSV, and match it to the annotated images.
+def read_oov_evidence(path: Path, images: ImageIndex, labels: LabelSpace | None = None) -> OovEvidence:
+    """Read an evidence table, Parquet or CSV, and match it to the annotated images; ``labels``: ImageNet's if None.
 
     Raises
     ------
@@ -111,7 +113,8 @@ def read_oov_evidence(path: Path, images: ImageIndex) -> OovEvidence:
         A column is missing or cannot be read as its type, a prediction is no class, no image is annotated,
         or two rows of one case disagree.
     """
-    table = _table(path)
+    labels = labels or imagenet_1k()
+    table = conformed_table(path, labels)
     rows = images.rows(table["file_name"].combine_chunks(), where=path)
     if len(rows) and (rows < 0).all():
         what = f"none of its {counted(len(rows), 'row')} is about an annotated image"
@@ -131,13 +134,18 @@ def read_oov_evidence(path: Path, images: ImageIndex) -> OovEvidence:
             example=f"{table['file_name'][row]}, class {table['prediction'][row]}",
             fix="Keep one row for each file_name and prediction.",
         )
-    return OovEvidence(codes[~again], table.take(pa.array(order[~again])), int((rows < 0).sum()))
+    return OovEvidence(codes[~again], table.take(pa.array(order[~again])), int((rows < 0).sum()), labels)
 
 
-def _table(path: Path) -> pa.Table:
-    """Return a table with exactly the columns and types of OOV_SCHEMA; unknown values are null."""
-    labels = imagenet_1k()
-    table = read_table(path, [_wanted(field) for field in OOV_SCHEMA], labels=labels)
+def conformed_table(path: Path, labels: LabelSpace | None = None) -> pa.Table:
+    """Read an evidence table as one with exactly the columns and types of OOV_SCHEMA; unknown values are null.
+
+    Raises
+    ------
+    InputError
+        It is no table, lacks a column, or a column is of another type.
+    """
+    table = read_table(path, [_wanted(field) for field in OOV_SCHEMA], labels=labels or imagenet_1k())
     columns = [_column(table, field, path) for field in OOV_SCHEMA]
     return pa.table(columns, schema=OOV_SCHEMA)
 
@@ -182,12 +190,21 @@ def _refuse_from_1(path: Path, oov: OovEvidence, annotations: Annotations) -> No
 def _load(paths: tuple[Path, ...], subject: Subject) -> Loaded:
     if not paths:
         return Loaded(None, reason="no out-of-vocabulary evidence was given: pass --oov-evidence FILE")
-    oov = read_oov_evidence(paths[0], subject.images)
+    oov = read_oov_evidence(paths[0], subject.images, subject.labels)
     _refuse_from_1(paths[0], oov, subject.annotations)
-    notes = (
-        (f"{counted(oov.n_unknown, 'row')} of {paths[0].name} left out: no annotated image",) if oov.n_unknown else ()
-    )
-    return Loaded(oov, notes)
+    left_out = f"{counted(oov.n_unknown, 'row')} of {paths[0].name} left out: no annotated image"
+    made_with = [
+        f"Out-of-vocabulary evidence rests on {what} {value} in {n_rows:,} of {len(oov.table):,} rows"
+        for what, column in (("the encoder", "encoder"), ("neighbours among", "pool"))
+        for value, n_rows in _counts(oov.table[column])
+    ]
+    return Loaded(oov, (*((left_out,) if oov.n_unknown else ()), *made_with))
+
+
+def _counts(column: pa.ChunkedArray) -> list[tuple[str, int]]:
+    """Return each value of a column that is known, the commonest first, with its number of rows."""
+    counts = pc.value_counts(column.drop_null()).to_pylist()
+    return sorted(((each["values"], each["counts"]) for each in counts), key=lambda each: (-each[1], each[0]))
 
 
 SOURCE = Source("oov", _load, option="oov_evidence", help="Out-of-vocabulary evidence, Parquet or CSV.")

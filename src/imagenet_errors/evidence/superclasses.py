@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imagenet_errors.evidence.source import Loaded, Source, Subject
-from imagenet_errors.evidence.superclass_files import Group, read_groups
+from imagenet_errors.evidence.superclass_files import NOT_REVIEWED, Group, read_groups
 from imagenet_errors.labels import LabelSpace, imagenet_1k
+from imagenet_errors.problems import counted
 from imagenet_errors.shipped import shipped
 from imagenet_errors.wordnet import load_wordnet
 
@@ -117,7 +118,7 @@ def load_superclasses(path: Path | None = None, *, labels: LabelSpace | None = N
         There is nothing to read at ``path``, or a file or an entry in it is at fault; the text names the
         file, the entry and the way out.
     """
-    if path is None and (labels is None or labels is imagenet_1k()):
+    if path is None and (labels is None or labels.is_imagenet):
         return _shipped_superclasses()
     labels = labels or imagenet_1k()
     return _relation(read_groups(path or shipped("superclasses"), labels, load_wordnet()), len(labels))
@@ -140,9 +141,13 @@ def _relation(groups: list[Group], n_classes: int) -> Superclasses:
 
 
 def _load(paths: tuple[Path, ...], subject: Subject) -> Loaded:
+    if not paths and not subject.labels.is_imagenet:
+        return Loaded(None, reason="no superclasses of these classes were given: pass --superclasses DIR")
     if not paths:
         return Loaded(load_superclasses(labels=subject.labels))
-    return Loaded(load_superclasses(paths[0], labels=subject.labels))
+    found = load_superclasses(paths[0], labels=subject.labels)
+    n_open = sum(name.endswith(f"({NOT_REVIEWED})") for name in found.names)
+    return Loaded(found, (f"{counted(n_open, 'superclass', 'superclasses')} {NOT_REVIEWED}",) if n_open else ())
 
 
 SOURCE = Source(

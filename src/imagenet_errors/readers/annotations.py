@@ -1,61 +1,72 @@
-"""Multi-label annotations: which labels are right for an image.
+"""Which labels are right for an image: ReaL (Beyer et al. 2020), shipped; published label sets and one's own tables.
 
-Four sources end in the same table: the ReaL labels that ship with the package (Beyer et al. 2020), or
-``real.json`` itself, the expert multi-labels of Shankar et al. 2020 as corrected by Vasudevan et al. 2022
-(the official JSON), and a table of the user's own."""
+A file may state accepted labels, original ones, both, or names alone; files of one data set complete each other.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from imagenet_errors.images import val_file_names, val_numbers
+from imagenet_errors.images import ImageIndex, val_file_names, val_numbers
+from imagenet_errors.label_sets import combined
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
-from imagenet_errors.readers.assemble import Columns
-from imagenet_errors.readers.formats import recognised
-from imagenet_errors.readers.opened import Opened, opened
-from imagenet_errors.readers.tables import Column, Kind, conformed
+from imagenet_errors.readers import read_raw
+from imagenet_errors.readers.label_files import (
+    MIN_PROBABILITY,
+    LabelFile,
+    in_name_order,
+    joined_class_tables,
+    read_label_file,
+)
+from imagenet_errors.readers.original_labels import NameRule, val_labels
+from imagenet_errors.readers.raw import RawPredictions
 from imagenet_errors.shipped import shipped
 from imagenet_errors.tables import Annotations, Ragged
 
-_SCHEMA = (
-    Column("file_name", also=("filename", "image", "image_name", "file", "path", "name")),
-    Column("labels", Kind.CLASSES, also=("accepted", "accepted_labels", "multi_labels", "real", "prediction")),
-    Column("problematic", Kind.FLAG, needed=False, also=("is_problematic",)),
-    Column("label", Kind.CLASS, needed=False, also=("original_label",)),
-)
-_ENOUGH_IMAGES = 20
-_MOSTLY, _SELDOM = 0.5, 0.25
-"""ReaL accepts the original label in 90 % of its images, experts in nearly all."""
+__all__ = [
+    "LabelRules",
+    "UnlabelledError",
+    "annotations_table",
+    "assembled",
+    "labels_told_by",
+    "read_annotations",
+    "read_real",
+    "val_labels",
+]
+
+_LABEL_COLUMNS = ("label", "target")
+_ENOUGH_TO_DOUBT = 20
+_SHIFTED, _UNSHIFTED = 0.5, 0.02
+"""A file whose accepted labels hold the original in fewer images than the second, but with every class one lower in
+more than the first, counts its classes from 1."""
 
 
-class _ImageAnnotation(msgspec.Struct):
-    correct: list[str] = []  # msgspec copies defaults
-    unclear: list[str] = []
+class UnlabelledError(InputError):
+    """The files do not tell the original labels of all images, or name no image: another file must."""
 
 
-class _OfficialFile(msgspec.Struct):
-    """The parts that count of human_accuracy_v3.0.0.json; all others are skipped while parsing.
+@dataclass(frozen=True, eq=False)
+class LabelRules:
+    """How label files are understood: ``names`` tells labels from names, ``combine`` is one of COMBINATIONS."""
 
-    The file also annotates images of ImageNetV2; those are outside the validation set.
-    """
-
-    initial_annots: dict[str, _ImageAnnotation]
-    problematic_images: dict[str, Any] = {}
+    names: NameRule = field(default_factory=NameRule)
+    min_probability: float = MIN_PROBABILITY
+    combine: str = "union"
 
 
 @lru_cache(maxsize=1)
 def read_real(labels: LabelSpace) -> Annotations:
-    """Load the ReaL labels of the 50,000 validation images; images without any are not evaluated."""
+    """Load the ReaL labels of the validation images; images without any are not evaluated."""
     import pyarrow.parquet
 
     table = pyarrow.parquet.read_table(shipped("data", "imagenet_val.parquet"))
@@ -69,213 +80,243 @@ def read_real(labels: LabelSpace) -> Annotations:
     )
 
 
-@lru_cache(maxsize=1)
-def val_labels() -> NDArray[np.int16]:
-    """Return int16 [50000]: the original labels of the validation images, in the order of their names."""
-    import pyarrow.parquet
+def read_annotations(path: Path, labels: LabelSpace, *, rules: LabelRules | None = None) -> Annotations:
+    """Read one annotations file: the official JSON layout, another published one, or a table (Parquet, CSV).
 
-    table = pyarrow.parquet.read_table(shipped("data", "imagenet_val.parquet"), columns=["label"])
-    label: NDArray[np.int16] = table["label"].to_numpy().astype(np.int16)
-    label.flags.writeable = False
-    return label
-
-
-def read_annotations(path: Path, labels: LabelSpace) -> Annotations:
-    """Read an annotations file; what it is, its content tells.
-
-    The official JSON layout; ReaL's ``real.json``, a list of classes for each validation image in the order of their
-    names; or a table in any format, with the columns ``file_name`` and ``labels`` (a list, or class indices or wnids
-    in one cell) and perhaps ``problematic`` (yes or no) and ``label`` (the original class). Without ``label`` the
-    original label comes from the shipped validation labels or from the wnid folder in the name; images for which
-    neither tells are not of the data set: they are counted and left out.
+    A table has the columns ``file_name`` and ``labels`` (a list, or class indices or wnids joined by spaces)
+    and may have ``problematic`` (bool) and ``label`` (the original class, or several). Without ``label`` the
+    original label comes from the image's name, as ``rules`` tell; without ``labels`` the original label is accepted.
 
     Raises
     ------
     InputError
-        The file is none of these, names an unknown class or an image twice, counts its classes from 1, or tells no
-        original label at all.
+        The file is of no known layout, names an unknown class or an image twice, or an original label cannot be
+        found (``UnlabelledError``).
     """
-    with opened(path) as file:
-        found, content = recognised(file)
-        if found.name == "JSON":
-            special = _from_real_json(content, labels) or _from_official_json(content, labels)
-            if special is not None:
-                return special
-        read = found.read(content, {})
-    if not isinstance(read, Columns):
-        raise InputError(path, f"{found.name} with an array, not annotations", fix="Give JSON, Parquet or CSV.")
-    return _from_table(conformed(read, _SCHEMA, labels=labels), path, labels)
+    rules = rules or LabelRules()
+    return assembled([read_label_file(path, labels, min_probability=rules.min_probability)], labels, rules=rules)
 
 
 def annotations_table(annotations: Annotations) -> pa.Table:
     """Return the annotations in the layout of a user's own table: file_name, labels, problematic, label."""
+    sets = annotations.label_sets
     return pa.table(
         {
             "file_name": annotations.file_names,
             "labels": annotations.accepted.to_arrow(),
             "problematic": pa.array(annotations.problematic),
-            "label": pa.array(annotations.label),
+            "label": pa.array(annotations.label) if sets is None else sets.to_arrow(),
         }
     )
 
 
-def _from_official_json(file: Opened, labels: LabelSpace) -> Annotations | None:
-    """Parse in place: of the official file's 200 MB only the label lists are ever held. None for another layout."""
-    path = file.path
-    try:
-        official = msgspec.json.decode(file.content, type=_OfficialFile)
-    except (msgspec.MsgspecError, RecursionError) as problem:
-        if b'"initial_annots"' not in file.head:
-            return None
-        raise InputError(
-            path,
-            f"not the layout of human_accuracy_v3.0.0.json: {problem}",
-            fix="It needs initial_annots: image -> {correct, wrong, unclear} and problematic_images.",
-        ) from None
-    named = {**dict.fromkeys(official.problematic_images, _ImageAnnotation()), **official.initial_annots}
-    names = sorted(named)
-    wnids = [named[name].correct + named[name].unclear for name in names]
-    accepted = Ragged.of(_indices(name, row, labels, path) for name, row in zip(names, wnids, strict=True))
-    problematic = np.array([name in official.problematic_images for name in names], dtype=np.bool_)
-    return _checked(path, pa.array(names, type=pa.string()), accepted, problematic, None, labels=labels)
-
-
-def _indices(name: str, wnids: list[str], labels: LabelSpace, path: Path) -> list[int]:
-    try:
-        return sorted({labels.index_of_wnid[wnid] for wnid in wnids})
-    except KeyError as error:
-        raise InputError(
-            path,
-            f"{name}: {error} is none of the {len(labels)} classes",
-            fix="Labels are written as wnids, such as n01440764.",
-        ) from None
-
-
-def _from_real_json(file: Opened, labels: LabelSpace) -> Annotations | None:
-    """Read ReaL's own file: a list of classes for each image, in the order of their names. None for another layout."""
-    try:
-        lists = msgspec.json.decode(file.content, type=list[list[int]])
-    except (msgspec.MsgspecError, RecursionError):
-        return None
-    n_images = len(val_labels())
-    if len(lists) > n_images:
-        raise InputError(file.path, f"{len(lists):,} lists for {n_images:,} images", fix="Fetch it again.")
-    names = val_file_names(np.arange(1, len(lists) + 1))
-    found = Columns(file.path, "JSON", ("file_name", "labels"), (names, pa.array(lists, type=pa.list_(pa.int64()))))
-    return _from_table(conformed(found, _SCHEMA, labels=labels), file.path, labels)
-
-
-def _from_table(table: pa.Table, path: Path, labels: LabelSpace) -> Annotations:
-    names = table["file_name"].combine_chunks()
-    order = pc.sort_indices(names)
-    table, names = table.take(order), names.take(order)
-    problematic = np.zeros(len(table), dtype=np.bool_)
-    if "problematic" in table.column_names:
-        problematic = table["problematic"].to_numpy()
-    original = table["label"].to_numpy().astype(np.int64) if "label" in table.column_names else None
-    accepted = Ragged.from_arrow(table["labels"].combine_chunks())
-    return _checked(path, names, accepted, problematic, original, labels=labels)
-
-
-def _checked(
-    path: Path,
-    names: pa.StringArray,
-    accepted: Ragged,
-    problematic: NDArray[np.bool_],
-    original: NDArray[np.int64] | None,
-    *,
+def assembled(
+    files: Sequence[LabelFile],
     labels: LabelSpace,
+    *,
+    rules: LabelRules,
+    labels_from: LabelFile | None = None,
 ) -> Annotations:
-    notes: tuple[str, ...] = ()
-    if original is None:
-        original = _original_labels(path, names, labels)
-        inside = np.flatnonzero(original >= 0)
-        if len(inside) < len(original):
-            outside = names.filter(pa.array(original < 0))
-            notes = (_outside(outside, len(names)),)
-            names, problematic = names.take(pa.array(inside)), problematic[inside]
-            accepted, original = accepted.take(inside), original[inside]
-    _refuse_doubles(path, names)
-    annotations = Annotations(path.stem, names, original.astype(np.int16), accepted, problematic, notes=notes)
-    return replace(annotations, notes=(*notes, *_compared_with_labels(annotations, path)))
+    """Make annotations of files that may complete each other.
+
+    Files that state accepted labels are label sets, joined as the rules say. Files that state original labels alone
+    tell them for the others, and images that only they name accept these. Files about classes explain folders.
+    ``labels_from``: tells original labels, and the images where no other file names any.
+
+    Raises
+    ------
+    InputError
+        Files contradict each other or themselves; ``UnlabelledError``: original labels or images are lacking.
+    """
+    tables = [file for file in files if file.is_of_classes]
+    rule = replace(rules.names, classes_of_folder={**rules.names.classes_of_folder, **joined_class_tables(tables)})
+    of_images = [file for file in files if not file.is_of_classes]
+    if not of_images and labels_from is None:
+        where = tables[0].path if tables else "--annotations"
+        raise UnlabelledError(where, "names no image", fix="Pass a table of file_name and label too.")
+    of_images = of_images or [file for file in (labels_from,) if file is not None]
+    stated = [file for file in of_images if file.accepted is not None]
+    bare = [file for file in of_images if file.accepted is None]
+    others = [*bare, *([labels_from] if labels_from is not None else [])]
+    sets = [_annotations(file, others, labels, rule) for file in stated or bare]
+    whole = sets[0] if len(sets) == 1 else combined(sets, rules.combine)
+    for file in bare if stated else ():
+        whole = _with_images_of(whole, _annotations(file, others, labels, rule))
+    if labels_from is not None:
+        whole = _in_order_of(whole, labels_from.names)
+    notes = dict.fromkeys(note for each in sets for note in each.notes)
+    return replace(whole, notes=tuple(notes))
 
 
-def _outside(names: pa.StringArray, n_all: int) -> str:
-    return (
-        f"{counted(len(names), 'annotated name')} of {n_all:,} are no images of the data set and were left out "
-        f"(first: {names[0]})"
+def labels_told_by(path: Path, labels: LabelSpace) -> LabelFile:
+    """Return what a predictions file (or a list of images) tells of original labels: names, and perhaps a column.
+
+    A column ``label`` counts beside whole-number columns of models that are not always the same; else it may be the
+    prediction.
+
+    Raises
+    ------
+    UnlabelledError
+        It has no image names.
+    """
+    with path.open("rb") as file:
+        start = file.read(4096)
+    if b'"image_filenames"' in start:
+        return read_label_file(path, labels)
+    try:
+        raw = read_raw(path)
+    except InputError as error:
+        raise UnlabelledError(error.where, error.what, example=error.example, fix=error.fix) from None
+    if raw.names is None:
+        raise UnlabelledError(path, "has no image names", fix="Pass --annotations with a table of file_name and label.")
+    label = _stated_label(raw, path)
+    if label is None:
+        return LabelFile(path, raw.names)
+    rows = np.flatnonzero(label >= 0)
+    return LabelFile(path, raw.names, None, Ragged.of_pairs(rows, label[rows], raw.n_rows))
+
+
+def _stated_label(raw: RawPredictions, path: Path) -> NDArray[np.int64] | None:
+    """Return int64 [n]: the labels in a column of their own beside what models predict; None without one."""
+    label = next((one.index for one in raw.candidates if one.header in _LABEL_COLUMNS), None)
+    models = [one.index for one in raw.candidates if one.header not in _LABEL_COLUMNS and one.index is not None]
+    if raw.index is not None and not raw.candidates:
+        models = [raw.index]
+        with suppress(InputError):
+            label = read_raw(path, columns={"index": _LABEL_COLUMNS[0]}).index
+    if label is None or not models or any(np.array_equal(label, one) for one in models):
+        return None
+    return label
+
+
+def _annotations(file: LabelFile, others: Sequence[LabelFile], labels: LabelSpace, rule: NameRule) -> Annotations:
+    """Make annotations of one file, with the original labels that itself, other files or the names tell."""
+    file, place = in_name_order(file)
+    _refuse_doubles(file)
+    original = _originals(file, [other for other in others if other.path != file.path], labels, rule)
+    _refuse_outside(original, labels, file, "original label")
+    accepted = original if file.accepted is None else file.accepted
+    _refuse_outside(accepted, labels, file, "label")
+    first = original.values[original.offsets[:-1]]
+    _refuse_counted_from_1(accepted, first, file)
+    n = len(file.names)
+    return Annotations(
+        name=file.path.stem,
+        file_names=file.names,
+        label=first.astype(np.int16),
+        accepted=accepted,
+        problematic=np.zeros(n, dtype=np.bool_) if file.problematic is None else file.problematic,
+        label_sets=original if (original.lengths > 1).any() else None,
+        file_order=None if np.array_equal(place, np.arange(n)) else place,
+        notes=file.notes,
     )
 
 
-def _compared_with_labels(annotations: Annotations, path: Path) -> tuple[str, ...]:
-    """Refuse accepted labels, or original ones, that count from 1; tell where the original one is seldom accepted."""
-    accepted, label = annotations.accepted, annotations.label
-    n_described = int((accepted.lengths > 0).sum())
-    if n_described < _ENOUGH_IMAGES:
-        return ()
-    numbers = val_numbers(annotations.file_names)
-    known = np.flatnonzero((numbers > 0) & (numbers <= len(val_labels())))
-    ours, own = val_labels()[numbers[known] - 1].astype(np.int64), label[known].astype(np.int64)
-    if len(known) >= _ENOUGH_IMAGES and np.mean(own - 1 == ours) > _MOSTLY:
-        _refuse_from_1(path, "original labels are those of the validation images", (own == ours, own - 1 == ours))
-    holds = [
-        accepted.any_of(accepted.values - less == label[accepted.owners]) & (accepted.lengths > 0) for less in (0, 1)
-    ]
-    if holds[1].sum() > _MOSTLY * n_described and holds[0].sum() < _SELDOM * n_described:
-        described = accepted.lengths > 0
-        _refuse_from_1(path, "accepted labels hold the original label", (holds[0][described], holds[1][described]))
-    if holds[0].sum() >= _MOSTLY * n_described:
-        return ()
-    return (f"the original label is accepted in {int(holds[0].sum()):,} of {n_described:,} annotated images only",)
+def _originals(file: LabelFile, others: Sequence[LabelFile], labels: LabelSpace, rule: NameRule) -> Ragged:
+    """Return every image's original labels, or refuse with the first image that has none."""
+    found = file.original if file.original is not None else rule.labels(file.names, labels, where=file.path)
+    for other in others:
+        if found.lengths.all():
+            return found
+        told = other.original if other.original is not None else rule.labels(other.names, labels, where=other.path)
+        rows = ImageIndex(other.names).rows(file.names, where=file.path)
+        takes = np.flatnonzero((found.lengths == 0) & (rows >= 0))
+        more = told.take(rows[takes])
+        owners = np.concatenate([found.owners, takes[more.owners]])
+        found = Ragged.of_pairs(owners, np.concatenate([found.values, more.values]), len(file.names))
+    lacking = np.flatnonzero(found.lengths == 0)
+    if len(lacking):
+        raise UnlabelledError(
+            file.path,
+            f"the original label of {counted(len(lacking), 'image')} is not known",
+            example=file.names[int(lacking[0])],
+            fix="Add a column label (class index), write names as wnid/name, or pass a second --annotations file that "
+            "tells it.",
+        )
+    return found
 
 
-def _refuse_from_1(path: Path, claim: str, right: tuple[NDArray[np.bool_], NDArray[np.bool_]]) -> None:
-    as_written, less = (int(one.sum()) for one in right)
-    raise InputError(
-        path,
-        f"classes count from 1: the {claim} in {as_written:,} of {len(right[0]):,} images as written, in {less:,} with "
-        "every class -1",
-        fix="Write class indices from 0 on (subtract 1), or wnids.",
+def _with_images_of(whole: Annotations, other: Annotations) -> Annotations:
+    """Add the images that only the other names."""
+    is_new = np.flatnonzero(ImageIndex(whole.file_names).rows(other.file_names, where=other.name) < 0)
+    if not len(is_new):
+        return _in_order_of(whole, _as_in_file(other))
+    names = pa.concat_arrays([whole.file_names, other.file_names.take(pa.array(is_new))])
+    order = pc.sort_indices(names).to_numpy()
+    sets = None
+    if whole.label_sets is not None or other.label_sets is not None:
+        sets = _stacked(whole.originals, other.originals.take(is_new)).take(order)
+    joined = replace(
+        whole,
+        file_names=names.take(pa.array(order)),
+        label=np.concatenate([whole.label, other.label[is_new]])[order],
+        accepted=_stacked(whole.accepted, other.accepted.take(is_new)).take(order),
+        problematic=np.concatenate([whole.problematic, other.problematic[is_new]])[order],
+        label_sets=sets,
+        file_order=None,
+    )
+    return _in_order_of(joined, _as_in_file(other))
+
+
+def _as_in_file(annotations: Annotations) -> pa.StringArray:
+    """Return the names in the order of their file."""
+    names, order = annotations.file_names, annotations.file_order
+    return names if order is None else names.take(pa.array(order))
+
+
+def _in_order_of(whole: Annotations, names: pa.StringArray) -> Annotations:
+    """Return the annotations with the order of a list that names all their images, if it does."""
+    if len(names) != len(whole):
+        return whole
+    rows = ImageIndex(whole.file_names).rows(names, where=whole.name)
+    return replace(whole, file_order=rows) if (rows >= 0).all() else whole
+
+
+def _stacked(above: Ragged, below: Ragged) -> Ragged:
+    return Ragged(
+        np.concatenate([above.offsets, above.offsets[-1] + below.offsets[1:]]),
+        np.concatenate([above.values, below.values]),
     )
 
 
-def _refuse_doubles(path: Path, names: pa.StringArray) -> None:
+def _refuse_outside(classes: Ragged, labels: LabelSpace, file: LabelFile, noun: str) -> None:
+    outside = np.flatnonzero((classes.values < 0) | (classes.values >= len(labels)))
+    if len(outside):
+        name = file.names[int(classes.owners[outside[0]])]
+        raise InputError(
+            file.path,
+            f"{counted(len(outside), noun)} outside 0..{len(labels) - 1}",
+            example=f"{classes.values[outside[0]]} in the row of {name}",
+            fix="Labels are class indices (of ImageNet: in the order of ascending wnids), or wnids.",
+        )
+
+
+def _refuse_counted_from_1(accepted: Ragged, label: NDArray[np.integer], file: LabelFile) -> None:
+    """Refuse label sets that fit the original labels only with every class one lower."""
+    n_labelled = int((accepted.lengths > 0).sum())
+    if n_labelled < _ENOUGH_TO_DOUBT:
+        return
+    beside = label[accepted.owners]
+    n_fit, n_shifted = (int(accepted.any_of(accepted.values - shift == beside).sum()) for shift in (0, 1))
+    if n_fit <= _UNSHIFTED * n_labelled and n_shifted > _SHIFTED * n_labelled:
+        raise InputError(
+            file.path,
+            f"the accepted labels hold the original one in {n_fit:,} of {n_labelled:,} images, and in {n_shifted:,} "
+            "with every class -1",
+            fix="Count classes from 0.",
+        )
+
+
+def _refuse_doubles(file: LabelFile) -> None:
     """One row an image, also where its name is written in several ways."""
-    numbers = val_numbers(names)
-    keys = pa.array(numbers) if len(numbers) and numbers.all() else names
+    numbers = val_numbers(file.names)
+    keys = pa.array(numbers) if len(numbers) and numbers.all() else file.names
     counts = pc.value_counts(keys)
     double = counts.filter(pc.greater(counts.field("counts"), 1))
     if len(double):
         raise InputError(
-            path,
+            file.path,
             f"{counted(len(double), 'image')} annotated more than once",
-            example=names[pc.index(keys, double[0]["values"]).as_py()],
+            example=file.names[pc.index(keys, double[0]["values"]).as_py()],
             fix="Keep one row an image.",
         )
-
-
-def _original_labels(path: Path, names: pa.StringArray, labels: LabelSpace) -> NDArray[np.int64]:
-    """Return each image's original label: the shipped one for validation images, else the wnid folder."""
-    numbers = val_numbers(names)
-    known = (numbers > 0) & (numbers <= len(val_labels()))
-    label = np.where(known, val_labels()[np.where(known, numbers - 1, 0)], -1).astype(np.int64)
-    wnid = pc.struct_field(pc.extract_regex(names, r"(?P<wnid>n[0-9]{8})[/\\][^/\\]*$"), "wnid")
-    by_folder = pc.index_in(wnid, value_set=pa.array(labels.wnids, type=pa.string()))
-    by_folder = pc.fill_null(by_folder, -1).to_numpy(zero_copy_only=False)
-    torn = np.flatnonzero(known & (by_folder >= 0) & (by_folder != label))
-    if len(torn):
-        raise InputError(
-            path,
-            f"{counted(len(torn), 'name')} of a validation image in the folder of another class",
-            example=names[torn[0]],
-            fix="Add a column label (class index) to say what the original labels are.",
-        )
-    label = np.where(known, label, by_folder)
-    if len(label) and (label < 0).all():
-        raise InputError(
-            path,
-            f"the original label of {counted(len(label), 'image')} is not known",
-            example=names[0],
-            fix="Add a column label (class index), or write names as wnid/name.",
-        )
-    return label

@@ -24,6 +24,8 @@ from imagenet_errors.shipped import shipped
 
 IMAGENET_1K = "imagenet-1k"
 BACKGROUND_FIRST = "1001"
+DEVKIT = "devkit"
+"""The order of ILSVRC2012_ID, in which the development kit and darknet count classes (the kit from 1)."""
 _WIDEST = 100_000
 _WNIDS = "Write a wnid a line, in output order."
 _NUMBERED = re.compile(r"[\"']?(?P<index>\d{1,9})[\"']?(?:\s*[,;:\t|]\s*|\s+)(?P<name>\S.*)")
@@ -69,7 +71,7 @@ def class_axis(name: str, labels: LabelSpace) -> ClassAxis:
     """
     if name in (IMAGENET_1K, str(len(labels))):
         return ClassAxis(IMAGENET_1K, np.arange(len(labels), dtype=np.int16))
-    known = _shipped_axes()
+    known = _shipped_axes() if labels.is_imagenet else {}
     if name in known:
         width, places = known[name]
         class_at = np.full(width, -1, dtype=np.int16)

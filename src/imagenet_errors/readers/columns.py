@@ -251,8 +251,8 @@ def _with_classes(roles: Roles, fields: Sequence[Field], where: Path | str, *, e
     pool, note = _without_row_numbers(pool)
     several = _several(pool, claims)
     if several:
-        said = (*roles.notes, *note, *_unused(fields, pool, (), explicit_only=False))
-        return replace(roles, claims=several, notes=said)
+        unused = _unused(fields, pool, (), explicit_only=False)
+        return replace(roles, claims=several, notes=(*roles.notes, *note, *unused))
     index = _best_index([field for field in pool if field.content in NUMERIC], where)
     label = _best_label([field for field in pool if field.content in TEXTUAL], where)
     notes = [*roles.notes, *note, *_unused(fields, pool, (index, label), explicit_only=explicit_only)]

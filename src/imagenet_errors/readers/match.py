@@ -12,18 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from imagenet_errors.images import ImageIndex
+from imagenet_errors.images import ImageIndex, val_numbers
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
-from imagenet_errors.readers.order import (
-    ENOUGH_ROWS,
-    Suspicion,
-    fits_clearly,
-    fitting_shift,
-    is_chance,
-    refuse,
-    suspicion,
-)
+from imagenet_errors.readers.annotations import val_labels
+from imagenet_errors.readers.order import Suspicion, fits_clearly, fitting_shift, is_chance, refuse
+from imagenet_errors.readers.plausibility import Reading, judge
 from imagenet_errors.readers.raw import RawPredictions
 from imagenet_errors.readers.resolve import Resolved
 from imagenet_errors.readers.row_orders import RowOrder, known_orders, stated_rows
@@ -33,8 +27,6 @@ _ENOUGH_TO_TELL = 1000
 """Images from which on one of the some 20 ways to share them among workers does not fit by luck."""
 _MOST_PADDING = 0.02
 """Share of the images that a distributed sampler may repeat."""
-_MOST = 0.6
-"""Share of images with the label among the k guesses from which on the first column must have most of them."""
 
 Found = tuple[NDArray[np.int64], tuple[str, ...]]
 """The image row of every file row, -1 for none, and what was decided, a sentence each."""
@@ -81,10 +73,9 @@ def match(
         )
     kept, n_repeated = _once_each(rows, matched, resolved, annotations, path)
     usable = kept[resolved.top1[kept] >= 0]
-    _refuse_narrow(resolved, annotations.label[rows[usable]], resolved.top1[usable], path)
-    if rules.check_order:
-        _check_order(rows, usable, resolved, annotations, labels, images=images, path=path)
-        refuse(_unsorted(resolved, usable, annotations.label[rows[usable]]), where=path)
+    if rules.check_order and len(usable):
+        reading = _reading(rows, np.sort(usable), resolved, annotations, labels)
+        notes = (*notes, *_judged(reading, resolved, images, path=path))
     _check_complete(rows, usable, resolved, annotations, path=path, rules=rules)
     raw = resolved.raw
     intake = Intake(
@@ -98,9 +89,24 @@ def match(
         n_ties=raw.n_ties,
         notes=(*raw.notes, *notes, *_reasons(raw)),
         sha256=raw.sha256,
+        **_on_all_images(resolved, rows, usable, annotations),
     )
     confidence = None if raw.confidence is None else raw.confidence[usable]
     return Predictions(model, rows[usable], resolved.top1[usable], confidence, intake)
+
+
+def _on_all_images(
+    resolved: Resolved, rows: NDArray[np.int64], usable: NDArray[np.int64], annotations: Annotations
+) -> dict[str, int]:
+    """Count the labelled images with a prediction, annotated or not, and those whose label it is."""
+    names, top1 = resolved.raw.names, resolved.top1
+    if (rows >= 0).all() or names is None:
+        return {"n_labelled": len(usable), "n_right": int((top1[usable] == annotations.label[rows[usable]]).sum())}
+    numbers, label = val_numbers(names), val_labels()
+    known = np.flatnonzero((numbers > 0) & (numbers <= len(label)) & (top1 >= 0))
+    _, first = np.unique(numbers[known], return_index=True)
+    chosen = known[first]
+    return {"n_labelled": len(chosen), "n_right": int((top1[chosen] == label[numbers[chosen] - 1]).sum())}
 
 
 def _reasons(raw: RawPredictions) -> list[str]:
@@ -112,41 +118,6 @@ def _reasons(raw: RawPredictions) -> list[str]:
         written = f"row {row + 1}" + ("" if text is None else f": {text[:60]!r}")
         sentences.append(f"Not used: {counted(len(rows), 'row')}, because {reason} (first: {written}).")
     return sentences
-
-
-def _refuse_narrow(resolved: Resolved, label: NDArray[np.integer], top1: NDArray[np.integer], path: Path) -> None:
-    """Refuse classes that were stored in a byte although the images have labels that do not fit in it."""
-    kind = resolved.raw.stored_as
-    largest = {"uint8": 255, "int8": 127}.get(kind)
-    if largest is None or not (label > largest).any() or (top1 > largest).any():
-        return
-    raise InputError(
-        path,
-        f"the classes are stored as {kind}, which holds none above {largest}, but "
-        f"{counted(int((label > largest).sum()), 'image')} of {len(label):,} have a label above it",
-        fix="Save the classes again from the model's outputs, as int16 or wider.",
-    )
-
-
-def _unsorted(resolved: Resolved, usable: NDArray[np.int64], label: NDArray[np.int16]) -> Suspicion | None:
-    """Top-k columns that were taken as ranked, but of which the first is right too seldom to be the best.
-
-    Of a model that has the label among its k guesses in most images, the first guess is right in well over
-    half of those (AlexNet: 57 of 79 %); columns as a partial sort leaves them share the hits.
-    """
-    ranks = resolved.raw.ranks
-    if ranks is None or len(usable) < ENOUGH_ROWS:
-        return None
-    right = np.mean(ranks[usable] == label[:, None], axis=0)
-    best, total = int(np.argmax(right)), float(right.sum())
-    by_chance = 4 * np.sqrt((right[0] + right[best]) / len(usable))  # four deviations of the difference
-    if right[best] <= right[0] + by_chance and (total < _MOST or right[0] >= total / 2):
-        return None
-    shares = ", ".join(f"{share:.1%}" for share in right)
-    return Suspicion(
-        f"the top-{ranks.shape[1]} columns are not sorted, best first: they are right in {shares} of the images",
-        "Put the probabilities beside it (the same name with 'probs' for 'preds'), or save the columns sorted.",
-    )
 
 
 def rows_of(
@@ -246,22 +217,36 @@ def _known_doubt(resolved: Resolved, known: tuple[RowOrder, ...], *, taken: str)
     return None
 
 
-def _check_order(
+def _reading(
     rows: NDArray[np.int64],
     usable: NDArray[np.int64],
     resolved: Resolved,
     annotations: Annotations,
     labels: LabelSpace,
-    *,
-    images: ImageIndex,
-    path: Path,
-) -> None:
-    label, top1 = annotations.label[rows[usable]], resolved.top1[usable]
-    doubt = suspicion(label, top1, labels)
-    if doubt is not None and is_chance(label, top1) and not fitting_shift(label, top1):
-        known = known_orders(annotations, images)
+) -> Reading:
+    ranks = resolved.raw.ranks
+    return Reading(
+        label=annotations.label_beside(rows[usable], resolved.top1[usable]).astype(np.int64),
+        top1=resolved.top1[usable].astype(np.int64),
+        rows=rows[usable],
+        place=usable,
+        labels=labels,
+        annotations=annotations,
+        lacks=resolved.lacks,
+        ranks=None if ranks is None else ranks[usable],
+        in_words=resolved.raw.text is not None,
+    )
+
+
+def _judged(reading: Reading, resolved: Resolved, images: ImageIndex, *, path: Path) -> tuple[str, ...]:
+    """Refuse what is implausible, naming the order that would fit if one does; return what could not be checked."""
+    judgement = judge(reading)
+    doubt = judgement.doubt
+    if doubt is not None and is_chance(reading.label, reading.top1) and not fitting_shift(reading.label, reading.top1):
+        known = known_orders(reading.annotations, images)
         doubt = _known_doubt(resolved, known, taken="in the order that was taken") or doubt
     refuse(doubt, where=path)
+    return judgement.notes
 
 
 def _rows_of_ids(resolved: Resolved, images: ImageIndex, annotations: Annotations, path: Path) -> Found:
@@ -340,6 +325,15 @@ def _refuse_settings(resolved: Resolved, one: int, other: int, path: Path) -> No
         example=f"{names[one]} and {names[other]}",
         fix="Write one file for each setting, such as a corruption and its severity.",
     )
+
+
+def _folders(resolved: Resolved, *rows: np.int64) -> list[str]:
+    """Return the folders of rows that name one image, where they differ: variants of the images in one file."""
+    if resolved.raw.names is None:
+        return []
+    paths = [resolved.raw.names[int(row)].as_py().replace("\\", "/") for row in rows]
+    folders = [path.rpartition("/")[0] for path in paths]
+    return folders if all(folders) and len(set(folders)) > 1 else []
 
 
 def _class_in_row(resolved: Resolved, row: int) -> str:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError
+from imagenet_errors.readers.class_axis import DEVKIT, class_axis
 
 ENOUGH_ROWS = 20
 """Below this many rows, an all-wrong file and a misordered one cannot be told apart."""
@@ -61,7 +62,7 @@ def suspicion(label: NDArray[np.integer], top1: NDArray[np.integer], labels: Lab
     deviations = kinship(label, top1, labels)
     n_classes, agreement = _agreement(label, top1)
     if n_classes >= _ENOUGH_CLASSES and agreement > _SAME_LABEL and deviations < _CLOSE_KIN * len(label) ** 0.5:
-        return _relabelled(right, agreement)
+        return _relabelled(right, agreement, _axis_that_fits(label, top1, labels))
     if deviations > _MIN_DEVIATIONS:
         return None
     return Suspicion(
@@ -162,11 +163,18 @@ def _agreement(label: NDArray[np.integer], top1: NDArray[np.integer]) -> tuple[i
     return int(several.sum()), float(np.mean(alike[several] / pairs[several]))
 
 
-def _relabelled(right: float, agreement: float) -> Suspicion:
+def _axis_that_fits(label: NDArray[np.integer], top1: NDArray[np.integer], labels: LabelSpace) -> str:
+    """Return the known order of classes in which most predictions are right; empty for none."""
+    axis = class_axis(DEVKIT, labels)
+    return axis.name if np.mean(axis.classes_of(top1) == label) > _CLEARLY_RIGHT else ""
+
+
+def _relabelled(right: float, agreement: float, axis: str) -> Suspicion:
+    flag = axis or "FILE (a wnid a line, in the order of the model's outputs)"
     return Suspicion(
         f"accuracy is at chance ({right:.2%}), yet images of one predicted class often have the same label "
         f"({agreement:.0%} of pairs): the classes are in another order than ascending wnids",
-        f"Pass --class-axis FILE (a wnid a line, in the order of the model's outputs). {ALL_MISTAKES}",
+        f"Pass --class-axis {flag}. {ALL_MISTAKES}",
     )
 
 

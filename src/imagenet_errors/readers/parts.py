@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.assemble import Columns, read_columns
 from imagenet_errors.readers.formats import raw_of
+from imagenet_errors.readers.model_files import ModelFiles
 from imagenet_errors.readers.opened import Opened, opened
 from imagenet_errors.readers.raw import RawPredictions, ScoreSource
 
@@ -46,17 +48,26 @@ class JoinedScores:
             yield from part.chunks()
 
 
-def read_parts(files: Sequence[Opened], where: Path, *, columns: Mapping[str, str]) -> RawPredictions:
-    """Read a model's files, mostly one, and join them in their order.
+@contextmanager
+def read_together(given: ModelFiles | Sequence[Path], *, columns: Mapping[str, str]) -> Iterator[RawPredictions]:
+    """Read a model's files, mostly one, and join them in their order; they stay open for what is read later.
 
     Raises
     ------
     InputError
-        A file cannot be read, the parts do not say the same things, or an image is in two of them with other rows.
+        A file cannot be read, the parts do not say the same things, or most images are in two of them.
     """
-    raws = [raw_of(file, columns=columns) for file in files]
-    if len(raws) == 1:
-        return replace(raws[0], sha256=files[0].sha256)
+    paths = given.paths if isinstance(given, ModelFiles) else given
+    if isinstance(given, ModelFiles) and given.is_an_image_each:
+        yield _image_texts(paths)
+        return
+    with ExitStack() as stack:
+        files = [stack.enter_context(opened(path)) for path in paths]
+        raws = [replace(raw_of(file, columns=columns), sha256=file.sha256) for file in files]
+        yield raws[0] if len(raws) == 1 else _together(raws, files)
+
+
+def _together(raws: Sequence[RawPredictions], files: Sequence[Opened]) -> RawPredictions:
     _refuse_unlike(raws, files)
     note = f"{len(files)} files were joined as parts of one model ({files[0].path.name} to {files[-1].path.name})."
     sha256 = hashlib.sha256("".join(file.sha256 for file in files).encode()).hexdigest()
@@ -140,7 +151,7 @@ def _numbers(parts: Sequence[NDArray[Any] | None]) -> Any:
     return np.concatenate(given) if len(given) == len(parts) else None
 
 
-def read_image_texts(paths: Sequence[Path]) -> RawPredictions:
+def _image_texts(paths: Sequence[Path]) -> RawPredictions:
     """Read a folder with a text an image, the best class in its first line, as YOLO's ``save_txt`` writes it.
 
     Raises

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from imagenet_errors.images import ImageIndex
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.candidates import Reader, told_apart
 from imagenet_errors.readers.match import MatchRules, match
+from imagenet_errors.readers.memory import InMemory
 from imagenet_errors.readers.model_files import ModelFiles, model_name
-from imagenet_errors.readers.opened import opened
-from imagenet_errors.readers.parts import read_image_texts, read_parts
-from imagenet_errors.readers.resolve import Resolved
+from imagenet_errors.readers.parts import read_together
+from imagenet_errors.readers.raw import RawPredictions
+from imagenet_errors.readers.resolve import Resolved, rows_taken
 from imagenet_errors.tables import Annotations, Predictions
 
 
@@ -24,14 +29,18 @@ from imagenet_errors.tables import Annotations, Predictions
 class ReadRules:
     """What the user stated about predictions files; everything else is proven from the file or refused.
 
-    ``class_axis`` is a known axis or a file of wnids; ``columns`` role -> column name; for ``row_order`` and
-    the rest see ``match.MatchRules``."""
+    ``class_axis`` is a known axis or a file of wnids; ``columns`` role -> column name; ``mask_classes``: of scores or
+    ranks take the best class that occurs in the data set; ``setting``: a regular expression for the part of a name
+    that tells settings in one file apart, which the data set knows; for ``row_order`` and the rest see
+    ``match.MatchRules``."""
 
     row_order: str | None = None
     class_axis: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     allow_partial: bool = False
     check_order: bool = True
+    mask_classes: bool = False
+    setting: str = ""
 
 
 @dataclass(frozen=True)
@@ -43,35 +52,64 @@ class ModelReading:
 
 
 def read_models(
-    given: ModelFiles | Path, annotations: Annotations, labels: LabelSpace, *, rules: ReadRules
+    given: Path | ModelFiles | InMemory, annotations: Annotations, labels: LabelSpace, *, rules: ReadRules, name: str = ""
 ) -> tuple[ModelReading, ...]:
     """Read predictions of any known form: one model, its parts joined, or, of a table with a column a model, several.
+
+    ``name``: what a single model is called; otherwise it is named by its file.
 
     Raises
     ------
     InputError
-        A file cannot be read, or its classes or rows cannot be told.
+        The file cannot be read, or its classes or rows cannot be told.
     """
-    files = given if isinstance(given, ModelFiles) else ModelFiles(model_name(given), (given,))
+    path = given if isinstance(given, Path) else given.path
+    called = name or (model_name(given) if isinstance(given, Path) else given.model)
     matching = MatchRules(rules.row_order, rules.allow_partial, rules.check_order)
     images = ImageIndex(annotations.file_names)
-    reader = Reader(annotations, labels, images, matching, rules.class_axis, files.path)
+    reader = Reader(annotations, labels, images, matching, rules.class_axis, path, rules.mask_classes)
 
     def reading(header: str, resolved: Resolved) -> ModelReading:
-        model = _as_file_name(header) or files.model
-        return ModelReading(
-            model, lambda: match(resolved, annotations, labels, model=model, path=files.path, rules=matching)
+        model = _as_file_name(header) or called
+        return ModelReading(model, lambda: match(resolved, annotations, labels, model=model, path=path, rules=matching))
+
+    def readings(raw: RawPredictions) -> tuple[ModelReading, ...]:
+        if not rules.setting or raw.names is None or not _has_settings(raw, rules.setting):
+            return tuple(reading(header, resolved) for header, resolved in told_apart(raw, reader))
+        alone = reader.resolve(raw)
+        return tuple(
+            reading(f"{called} {setting}", rows_taken(alone, rows))
+            for setting, rows in _settings(raw, rules.setting)
         )
 
-    with ExitStack() as stack:
-        parts = [stack.enter_context(opened(path)) for path in files.paths] if not files.is_an_image_each else []
-        raw = read_parts(parts, files.path, columns=rules.columns) if parts else read_image_texts(files.paths)
-        return tuple(reading(header, resolved) for header, resolved in told_apart(raw, reader))
+    if isinstance(given, InMemory):
+        return readings(given.raw)
+    with read_together(given if isinstance(given, ModelFiles) else (given,), columns=rules.columns) as raw:
+        return readings(raw)
 
 
 def _as_file_name(header: str) -> str:
-    """Return a column's header as a model's name, which files are called by: no slashes, nothing unprintable."""
-    return re.sub(r"[^\x20-\x7e\u00a0-\U0010ffff]", "_", re.sub(r"[/\\]", "--", header.strip())).lstrip(".")
+    """Return a column's header as a model's name, which is a file's name too: no slashes, nothing unprintable."""
+    return re.sub(r"[/\\\x00-\x1f\x7f]+", "_", header.strip()).strip(".")
+
+
+def _written_settings(raw: RawPredictions, pattern: str) -> pa.StringArray:
+    setting = pc.struct_field(pc.extract_regex(raw.names, pattern), "setting")
+    return pc.fill_null(pc.replace_substring_regex(setting, r"[/\\]", " "), "")
+
+
+def _has_settings(raw: RawPredictions, pattern: str) -> bool:
+    """Say whether names tell more than one setting; a file of one is one model as it is."""
+    return bool(pc.count_distinct(_written_settings(raw, pattern)).as_py() > 1)
+
+
+def _settings(raw: RawPredictions, pattern: str) -> Iterator[tuple[str, NDArray[np.int64]]]:
+    """Yield each setting, such as ``fog 1``, and its rows."""
+    encoded = pc.dictionary_encode(_written_settings(raw, pattern))
+    codes = encoded.indices.to_numpy()
+    named = sorted(enumerate(encoded.dictionary.to_pylist()), key=lambda pair: pair[1])
+    for code, setting in named:
+        yield setting or "without a setting", np.flatnonzero(codes == code)
 
 
 def read_predictions(path: Path, annotations: Annotations, labels: LabelSpace, *, rules: ReadRules) -> Predictions:

@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from imagenet_errors.chain import ERROR_TYPES
-from imagenet_errors.labels import GROUPS
 from imagenet_errors.problems import InputError
 from imagenet_errors.runs.directory import VERDICTS
 from imagenet_errors.runs.manifest import Manifest, read_manifest
@@ -36,6 +35,7 @@ class Figures:
     ``summary.parquet`` knows of it.
     """
 
+    groups: tuple[str, ...]
     counts: NDArray[np.int64]
     least: NDArray[np.int64]
     most: NDArray[np.int64]
@@ -162,12 +162,14 @@ def _verdicts(run: Path, model: str) -> pa.Table:
 
 def _figures(run: Path, models: tuple[str, ...]) -> Figures:
     place_of = {model: place for place, model in enumerate(models)}
-    counts, least, most = np.zeros((3, len(models), len(GROUPS), len(ERROR_TYPES)), dtype=np.int64)
+    rows = _read(run / "distribution.parquet").to_pylist()
+    groups = tuple(dict.fromkeys(row["group"] for row in rows))
+    counts, least, most = np.zeros((3, len(models), len(groups), len(ERROR_TYPES)), dtype=np.int64)
     ran = np.zeros(len(ERROR_TYPES), dtype=np.bool_)
-    for row in _read(run / "distribution.parquet").to_pylist():
+    for row in rows:
         if row["model"] in place_of and row["count"] is not None:
             kind = ERROR_TYPES.index(row["error_type"])
-            place = (place_of[row["model"]], GROUPS.index(row["group"]), kind)
+            place = (place_of[row["model"]], groups.index(row["group"]), kind)
             counts[place] = row["count"]
             least[place], most[place] = row.get("count_min", row["count"]), row.get("count_max", row["count"])
             ran[kind] = True
@@ -175,13 +177,14 @@ def _figures(run: Path, models: tuple[str, ...]) -> Figures:
     for row in _read(run / "accuracy.parquet").to_pylist():
         for name in ACCURACIES if row["model"] in place_of else ():
             if row[name] is not None:
-                accuracies[name][place_of[row["model"]], GROUPS.index(row["group"])] = row[name]
+                accuracies[name][place_of[row["model"]], groups.index(row["group"])] = row[name]
     facts = {row["model"]: row for row in _read(run / "summary.parquet").to_pylist()}
-    return Figures(counts, least, most, ran, accuracies, tuple(facts.get(model, {}) for model in models))
+    return Figures(groups, counts, least, most, ran, accuracies, tuple(facts.get(model, {}) for model in models))
 
 
 def _reordered(figures: Figures, order: NDArray[np.integer]) -> Figures:
     return Figures(
+        figures.groups,
         figures.counts[order],
         figures.least[order],
         figures.most[order],

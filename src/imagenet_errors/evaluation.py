@@ -1,0 +1,330 @@
+"""Evaluate predictions: inputs -> gather -> judge -> save.
+
+However many models there are, one table of distinct cases is classified; each model's verdicts are a lookup in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from imagenet_errors.chain import Chain
+from imagenet_errors.inputs import Basis, Inputs, load_basis
+from imagenet_errors.labels import ALL
+from imagenet_errors.measure import Measures, group_membership, measure
+from imagenet_errors.mistakes import Failure, Given, Mistakes, ModelPredictions, Progress, gather, silent
+from imagenet_errors.readers.predictions import ReadRules
+from imagenet_errors.runs.directory import (
+    FAILURES,
+    ModelResult,
+    RunWriter,
+    accuracy_table,
+    check_out,
+    class_name_column,
+    distribution_table,
+    error_type_column,
+    summary_table,
+    writing_run,
+)
+from imagenet_errors.runs.manifest import (
+    LAYOUT,
+    FailureFacts,
+    InputFile,
+    Manifest,
+    data_set_facts,
+    evidence_places,
+    file_facts,
+    intake_facts,
+)
+from imagenet_errors.runs.model_facts import facts_of_file, facts_of_name, with_facts
+from imagenet_errors.tables import Intake, Predictions, Verdicts
+
+_N_THREADS = 2
+_BY_TYPE = ("count", "count_min", "count_max", "portion_of_top1_errors", "portion_of_multi_label_errors")
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """All cases of a run with their verdicts, and the lookup from one model's predictions into them.
+
+    ``chain``: as it was asked; a stage whose evidence was about none of its cases counts as not run.
+    """
+
+    basis: Basis
+    mistakes: Mistakes
+    chain: Chain
+    verdicts: Verdicts
+    class_rule: str = ""
+
+    @cached_property
+    def membership(self) -> NDArray[np.bool_]:
+        """bool [G, n]: the groups of every annotated image."""
+        return group_membership(self.basis.annotations.accepted, self.basis.labels)
+
+    def look_up(self, predictions: Predictions) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
+        """Return each prediction's error type int8 [m] and its case int64 [m], -1 where it is correct."""
+        cases = self.mistakes.cases
+        wrong = np.flatnonzero(~self.basis.annotations.is_correct(predictions.rows, predictions.top1))
+        case = np.full(len(predictions.rows), -1, dtype=np.int64)
+        case[wrong] = cases.find(predictions.rows[wrong], predictions.top1[wrong])
+        error_type = np.zeros(len(case), dtype=np.int8)
+        error_type[wrong] = self.verdicts.error_type[case[wrong]]
+        return error_type, case
+
+    def columns(
+        self, predictions: Predictions, error_type: NDArray[np.int8], case: NDArray[np.int64]
+    ) -> list[pa.Array]:
+        """Return the columns of ``runs.directory.VERDICTS``."""
+        rows, n_rows = predictions.rows, len(predictions.rows)
+        annotations, confidence = self.basis.annotations, predictions.confidence
+        return [
+            annotations.file_names.take(pa.array(rows)),
+            pa.array(annotations.label[rows]),
+            pa.array(predictions.top1),
+            pa.nulls(n_rows, pa.float32()) if confidence is None else pa.array(confidence, from_pandas=True),
+            annotations.accepted.take(rows).to_arrow(),
+            error_type_column(error_type),
+            self.verdicts.explanation.take(pa.array(case, mask=case < 0)),
+            pa.DictionaryArray.from_arrays(
+                pa.array(np.zeros(n_rows, dtype=np.int16)), pa.array([predictions.model], type=pa.string())
+            ),
+            class_name_column(annotations.label[rows], self.basis.class_names),
+            class_name_column(predictions.top1, self.basis.class_names),
+        ]
+
+    def result(
+        self, model: ModelPredictions, predictions: Predictions, verdicts: tuple[NDArray[np.int8], NDArray[np.int64]]
+    ) -> ModelResult:
+        """Return one model's figures; ``verdicts`` as ``look_up`` gives them."""
+        _, case = verdicts
+        oov = self.verdicts.lacking.get("fine_grained_oov")
+        return ModelResult(
+            model=model.model,
+            tally=model.tally,
+            n_without_oov_evidence=0 if oov is None else int(oov[case[case >= 0]].sum()),
+            measures=self.measure(predictions, verdicts),
+        )
+
+    def measure(self, predictions: Predictions, verdicts: tuple[NDArray[np.int8], NDArray[np.int64]]) -> Measures:
+        """Count and average; ``verdicts`` as ``look_up`` gives them."""
+        error_type, case = verdicts
+        lacking = {
+            name: np.append(cannot, False)[case]
+            for name, cannot in self.verdicts.lacking.items()
+            if name not in self.chain.not_run
+        }
+        return measure(
+            error_type,
+            self.basis.annotations.label[predictions.rows],
+            self.membership[:, predictions.rows],
+            groups=self.basis.labels.group_names,
+            lacking=lacking,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What came of a run: one result a model, what failed, and what the figures rest on."""
+
+    judged: Judged
+    results: tuple[ModelResult, ...]
+    failures: tuple[Failure, ...]
+    facts: dict[str, dict[str, Any]]
+    """Model -> what is known of it beside its figures (:mod:`imagenet_errors.runs.model_facts`)."""
+
+    @property
+    def chain(self) -> Chain:
+        """The stages as they were asked."""
+        return self.judged.chain
+
+    @property
+    def basis(self) -> Basis:
+        """What the verdicts rest on."""
+        return self.judged.basis
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what came of it as plain objects: one versioned object, null where a stage did not run."""
+        summary = with_facts(summary_table(self.results), self.facts).to_pylist()
+        rows = distribution_table(self.results, self.chain.not_run).to_pylist()
+        by_type: dict[str, dict[str, dict[str, Any]]] = {}
+        for row in rows:
+            if row["group"] == ALL:
+                by_type.setdefault(row["model"], {})[row["error_type"]] = {key: row[key] for key in _BY_TYPE}
+        annotations = self.basis.annotations
+        return {
+            "layout": LAYOUT,
+            "annotations": self.basis.inputs.annotations_place,
+            "n_annotated": len(annotations),
+            "n_evaluated": int(annotations.evaluated.sum()),
+            "excluded": {reason: int(holds.sum()) for reason, holds in annotations.exclusions.items()},
+            "stage_order": list(self.chain.order),
+            "stages_not_run": self.chain.not_run,
+            "evidence_notes": list(self.basis.notes),
+            "models": [
+                {**row, "error_types": by_type[row["model"]], "intake": intake_facts(self.intakes[row["model"]])}
+                for row in summary
+            ],
+            "failures": [
+                {"model": each.model, "file": str(each.path), "reason": each.reason} for each in self.failures
+            ],
+        }
+
+    @property
+    def intakes(self) -> dict[str, Intake]:
+        """Model -> what became of its file's rows."""
+        return {model.model: model.intake for model in self.judged.mistakes.models}
+
+
+def evaluate(
+    predictions: Sequence[Given],
+    inputs: Inputs,
+    out: Path,
+    *,
+    rules: ReadRules | None = None,
+    command: Sequence[str] = (),
+    failed: Sequence[Failure] = (),
+    progress: Progress = silent,
+) -> Evaluation:
+    """Evaluate every predictions file and write the run directory.
+
+    A file that cannot be used is listed in ``failures.parquet`` and the rest is done; so are the models ``failed``
+    that have no file.
+
+    Raises
+    ------
+    InputError
+        The annotations or evidence cannot be used, or no predictions file can; nothing is written then.
+    """
+    check_out(out)
+    basis = load_basis(inputs, [one for one in predictions if isinstance(one, Path)])
+    with gather(predictions, basis, rules=rules, progress=progress) as mistakes:
+        judged = judge(basis, mistakes, class_rule=class_rule(basis, rules))
+        return save(judged, out, command=command, failed=failed, progress=progress)
+
+
+def class_rule(basis: Basis, rules: ReadRules | None) -> str:
+    """Say what the models chose from: all classes, or those that occur in the data set."""
+    n_classes, n_occurring = len(basis.labels), len(basis.labels.occurring)
+    if rules is not None and rules.mask_classes:
+        return f"the best of the {n_occurring:,} classes that occur"
+    rule = f"the best of {n_classes:,} classes"
+    return f"{rule}, {n_classes - n_occurring:,} of which do not occur" if n_occurring else rule
+
+
+def judge(basis: Basis, mistakes: Mistakes, *, class_rule: str = "") -> Judged:
+    """Give every distinct mistake its verdict."""
+    walk = basis.chain.ask(mistakes.cases)
+    chain = basis.chain.without_useless(walk)
+    if chain is not basis.chain:
+        walk = chain.ask(mistakes.cases)
+    return Judged(basis, mistakes, chain, walk.verdicts(basis.class_names), class_rule)
+
+
+def save(
+    judged: Judged,
+    out: Path,
+    *,
+    command: Sequence[str] = (),
+    failed: Sequence[Failure] = (),
+    progress: Progress = silent,
+) -> Evaluation:
+    """Look up and measure each model, and write the run directory.
+
+    Raises
+    ------
+    InputError
+        ``out`` cannot be written to.
+    """
+    with writing_run(out) as writer:
+        results = _write_models(writer, judged, progress=progress)
+        evaluation = Evaluation(
+            judged,
+            tuple(results),
+            (*failed, *judged.mistakes.failures),
+            {each.model: known for each in judged.mistakes.models if (known := _facts(each)) is not None},
+        )
+        _write_tables(writer, evaluation)
+        writer.manifest(_manifest(evaluation, command))
+    return evaluation
+
+
+def _facts(model: ModelPredictions) -> dict[str, Any] | None:
+    """Return what the model's file says of it, else what its name tells."""
+    return facts_of_file(model.source) or facts_of_name(model.model)
+
+
+def _write_models(writer: RunWriter, judged: Judged, *, progress: Progress) -> list[ModelResult]:
+    def finish(model: ModelPredictions) -> ModelResult:
+        predictions = model.load()
+        verdicts = judged.look_up(predictions)
+        writer.verdicts(model.model, judged.columns(predictions, *verdicts))
+        return judged.result(model, predictions, verdicts)
+
+    models = judged.mistakes.models
+    with ThreadPoolExecutor(_N_THREADS) as pool:
+        return list(progress("Writing verdicts", pool.map(finish, models), len(models)))
+
+
+def _write_tables(writer: RunWriter, evaluation: Evaluation) -> None:
+    results = evaluation.results
+    writer.table("distribution.parquet", distribution_table(results, evaluation.chain.not_run))
+    writer.table("summary.parquet", with_facts(summary_table(results), evaluation.facts))
+    writer.table("accuracy.parquet", accuracy_table(results))
+    if evaluation.failures:
+        rows = [
+            {"model": failure.model, "file": str(failure.path), "reason": failure.reason}
+            for failure in evaluation.failures
+        ]
+        writer.table("failures.parquet", pa.Table.from_pylist(rows, schema=FAILURES))
+
+
+def _read_files(mistakes: Mistakes) -> list[InputFile]:
+    """Return the predictions files by the hash of the bytes that were read, even where they are gone by now."""
+    hashes = {model.source: model.intake.sha256 for model in mistakes.models if model.intake.sha256}
+    return [
+        InputFile(str(path.resolve()), path.stat().st_size if path.exists() else 0, sha256)
+        for path, sha256 in hashes.items()
+    ]
+
+
+def _manifest(evaluation: Evaluation, command: Sequence[str]) -> Manifest:
+    """Return what run.json says: enough to make the run again, and to see what was skipped and why."""
+    from datetime import UTC, datetime
+
+    from imagenet_errors import __version__
+
+    basis, mistakes = evaluation.basis, evaluation.judged.mistakes
+    annotations = basis.annotations
+    n_evaluated = int(annotations.evaluated.sum())
+    return Manifest(
+        layout=LAYOUT,
+        version=__version__,
+        command=list(command),
+        finished=datetime.now(UTC).isoformat(timespec="seconds"),
+        annotations=basis.inputs.annotations_place,
+        rejected_labels=basis.inputs.rejected_labels,
+        class_rule=evaluation.judged.class_rule,
+        **data_set_facts(basis.inputs),
+        n_annotated=len(annotations),
+        n_evaluated=n_evaluated,
+        n_excluded=len(annotations) - n_evaluated,
+        excluded={reason: int(holds.sum()) for reason, holds in annotations.exclusions.items()},
+        n_distinct_cases=len(mistakes.cases),
+        stage_order=list(evaluation.chain.order),
+        requested_stage_order=list(basis.inputs.stage_order),
+        stages_not_run=evaluation.chain.not_run,
+        evidence=evidence_places(basis.inputs),
+        evidence_notes={name: list(notes) for name, notes in basis.evidence.notes.items()},
+        inputs=[*_read_files(mistakes), *(file_facts(path) for path in basis.inputs.files if path.is_file())],
+        judged_by=list(basis.judged_by),
+        models={model: intake_facts(intake) for model, intake in evaluation.intakes.items()},
+        failures=[FailureFacts(each.model, str(each.path), each.reason) for each in evaluation.failures],
+    )

@@ -1,0 +1,550 @@
+"""What no real model does: the one place that judges whether a file says what it is taken to say.
+
+The predictions of every reader come here once their rows are matched to images. Each check states from how much it
+has power; below that a note says that it could not be made. Every limit lies between what real models do and what
+the fault does, measured on 111 models on all 50,000 validation images (AlexNet, 54.5 % right, to PNASNet, 82.9 %),
+64 on two selections of ImageNet-V2 (10,000 images; 44 to 84 % right), nine on ObjectNet, the adversaries of
+ImageNet-A, the mistakes of all these alone, and random samples of 200 to 10,000 of them. Cheap checks come first;
+only a suspicion costs more than counting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from imagenet_errors.images import ImageIndex, val_numbers
+from imagenet_errors.labels import LabelSpace
+from imagenet_errors.problems import InputError, counted
+from imagenet_errors.readers.annotations import read_real
+from imagenet_errors.readers.order import ENOUGH_ROWS, Suspicion, common_ancestors, fitting_shift
+from imagenet_errors.readers.order import suspicion as order_suspicion
+from imagenet_errors.tables import Annotations
+
+AS_IT_IS = "If the file is right as it is, pass --no-check-order."
+
+_ROWS_OF_TRUTH = 100
+"""The best models are right in 93 %: of honest files of 100 images one in 1,400 would have no mistake."""
+_CLASSES_OF_TRUTH = 50
+"""With fewer classes (Imagenette, CIFAR-10) models really are right in 99 %."""
+_MISTAKES = 0.01
+"""Least share of mistakes, beyond the first 100 rows. Real models: 0.12 or more (0.09 by report)."""
+
+_REPEATING = 0.01
+"""Share of rows whose ranks may repeat a class. Real ranks: none; two seeds side by side: most rows."""
+_MOST = 0.6
+"""Share of images with the label among the k guesses from which on the first column must have half of them: AlexNet
+has 57 of 79 %, columns as a partial sort leaves them share the hits."""
+
+_ROWS_OF_CLASSES = 100
+_FEW_CLASSES = 0.3
+"""Predicted classes per class that the images have. Real models 0.92 or more; a head of 10 classes 0.01."""
+_BEYOND = 0.1
+"""Share of rows with labels beyond the largest predicted class. Real models at most 0.03; uint8: 0.74."""
+_CLASSES_BEYOND = 10
+"""Real models: 5 classes at most, of 200 mistakes."""
+_CLOSE_TO_THE_END = 0.9
+_EXACT_IN_BFLOAT16 = 256
+_ROWS_IN_BFLOAT16 = 20
+"""Even numbers only, by luck: one file in a million."""
+
+_REACH = 5
+"""So many class folders may be missing one beside the other."""
+_RUN_CLASSES = 3
+"""Two neighbours alone may be taken for each other (638 and 639 are both maillots)."""
+_RUN_SHARE = 0.3
+_RUN_ROWS = (10.0, 40.0)
+"""How many more rows of a run of classes are right when shifted than 0.3 of them and than as written. Real models at
+most 2.8, their mistakes alone 20.8; a class folder missing in the middle of 1,300 images: 260."""
+_ACCURATE = 0.2
+"""From here on a file is no file of mistakes only."""
+_ROWS_OF_RUNS = 1_000
+
+_ROWS_A_CLASS = 40
+_ROWS_RIGHT = 0.45
+_TAKEN_FOR_KIN = 0.5
+"""Real models predict every class 5 times or more on 50 images of it (AlexNet; median 15). Models without training on
+the labels can lack one of two classes of the same name: then its images go to that kin."""
+
+_LARGEST_BLOCK, _SMALLEST_BLOCK, _BLOCKS = 1_000, 50, 20
+_ROWS_OF_BLOCKS = 2_000
+_BLOCK = 0.9
+"""Rows right in a block of 1,000, of those expected of its classes. Real models in the order of names: 0.933."""
+_DEVIATIONS = 3.5
+_PRIOR_ROWS = 5
+_SORTED = 0.95
+"""Where the other rows are better than any model, the file is sorted by right and wrong."""
+_NOT_KIN = 0.5
+"""Share of a block's lost rows that its mistakes must show: lost rows are kin by chance (5.1 common ancestors), real
+mistakes of hard images are not (7.7 to 8.6; files may well be sorted by confidence)."""
+
+_KIN = 1.5
+"""Common ancestors of mistakes and labels, as a multiple of those of shuffled predictions; real models 1.5 to 1.7."""
+
+_INNER = 1.0
+"""By how much more mistakes are another label of their image than of another image of its class, in units of the
+variance of that luck. Parts of real files 2.2 or more (of mistakes alone 1.3), shuffled inside classes 0.6 at most."""
+_VARIANCE = 30.0
+"""So much of it makes a part of the file, which is judged on its own; 2,000 mistakes on average."""
+_LEAST_VARIANCE = 15.0
+_IMAGES_A_CLASS = 10
+"""With fewer images of a class, too many of them keep their place when they are shuffled."""
+
+
+@dataclass(frozen=True, eq=False)
+class OtherHits:
+    """Mistakes ``wrong`` int64 [m]: ``is_accepted`` bool [m], and ``luck`` float64 [m], how likely by exchange."""
+
+    wrong: NDArray[np.int64]
+    is_accepted: NDArray[np.bool_]
+    luck: NDArray[np.float64]
+
+    @cached_property
+    def variance(self) -> NDArray[np.float64]:
+        """float64 [m]: of being accepted by luck."""
+        return self.luck * (1 - self.luck)
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What a file was taken to say of n images, in the file's order.
+
+    ``label``, ``top1`` int64 [n]; ``rows`` int64 [n] of the annotations; ``place`` int64 [n] rows of the file;
+    ``lacks`` int64: classes that the file cannot name; ``ranks`` int64 [n, k], best first, or None;
+    ``in_words``: the classes are written as texts.
+    """
+
+    label: NDArray[np.int64]
+    top1: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    place: NDArray[np.int64]
+    lacks: NDArray[np.int64]
+    labels: LabelSpace
+    annotations: Annotations
+    ranks: NDArray[np.int64] | None = None
+    in_words: bool = False
+
+    def __len__(self) -> int:
+        """Return the number of rows n."""
+        return len(self.label)
+
+    @cached_property
+    def right(self) -> NDArray[np.bool_]:
+        """bool [n]: the prediction is the original label."""
+        right: NDArray[np.bool_] = self.top1 == self.label
+        return right
+
+    @cached_property
+    def accuracy(self) -> float:
+        """The share of rows that are right."""
+        return float(self.right.mean())
+
+    @cached_property
+    def n_labelled(self) -> NDArray[np.int64]:
+        """int64 [C]: rows with each original label."""
+        return np.bincount(self.label, minlength=len(self.labels))
+
+    @cached_property
+    def n_predicted(self) -> NDArray[np.int64]:
+        """int64 [C]: rows with each prediction."""
+        return np.bincount(self.top1, minlength=len(self.labels))
+
+    @cached_property
+    def other(self) -> OtherHits:
+        """The mistakes on images whose labels are known, beside what luck would give."""
+        others = other_labels(self.annotations, self.labels)
+        if others is None:
+            return OtherHits(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_), np.empty(0))
+        wrong = np.flatnonzero(~self.right)
+        accepted = others.accepted[self.rows[wrong]]
+        known = accepted[:, 0] >= 0
+        wrong, accepted = wrong[known], accepted[known]
+        if 10 * len(self) < 9 * len(self.annotations):
+            others = others.of(self.rows, self.label, len(self.labels))
+        label, top1 = self.label[wrong], self.top1[wrong]
+        is_accepted = (accepted == top1.astype(np.int16)[:, None]).any(axis=1)
+        return OtherHits(wrong, is_accepted, others.by_luck(label, top1, is_own=is_accepted))
+
+    def called(self, index: int) -> str:
+        """Return ``"65 sea snake"``."""
+        return f"{index} {self.labels.names[index]}"
+
+
+Finder = Callable[[Reading], Suspicion | None]
+
+
+@dataclass(frozen=True)
+class Check:
+    """``find`` looks for a fault; where ``lacks_power`` holds, a note says that ``fault`` could not be excluded."""
+
+    fault: str
+    find: Finder
+    lacks_power: Callable[[Reading], bool] = lambda _: False
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What is wrong, or None; and what could not be checked, a sentence each."""
+
+    doubt: Suspicion | None
+    notes: tuple[str, ...] = ()
+
+
+def judge(reading: Reading) -> Judgement:
+    """Return the first suspicion, or what was too little to check."""
+    for check in CHECKS:
+        doubt = check.find(reading)
+        if doubt is not None:
+            return Judgement(doubt)
+    n_rows = counted(len(reading), "row")
+    if len(reading) < ENOUGH_ROWS:
+        right = f"{int(reading.right.sum())} of {len(reading)} right"
+        are = "is" if len(reading) == 1 else "are"
+        return Judgement(None, (f"{n_rows} {are} too few to tell whether rows and classes are in order ({right})",))
+    unchecked = [check.fault for check in CHECKS if check.lacks_power(reading)]
+    notes = (f"{n_rows}: too few, or too few right, to exclude {'; '.join(unchecked)}",) if unchecked else ()
+    return Judgement(None, (*notes, *_twins(reading)))
+
+
+def repeated_ranks(reading: Reading) -> Suspicion | None:
+    """A class twice among the guesses of one image: the columns are no ranks of one model."""
+    if reading.ranks is None:
+        return None
+    ordered = np.sort(reading.ranks, axis=1)
+    repeats = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any(axis=1)
+    n_repeats = int(repeats.sum())
+    if n_repeats <= _REPEATING * len(reading):
+        return None
+    first = int(np.argmax(repeats))
+    guesses = ", ".join(map(str, reading.ranks[first].tolist()))
+    return Suspicion(
+        f"{counted(n_repeats, 'row')} of {len(reading):,} name a class twice among their {reading.ranks.shape[1]} "
+        f"(first: row {reading.place[first] + 1}: {guesses}): these columns are no ranks, but several predictions",
+        "Name one of them with --column index=NAME, or write one file a model.",
+    )
+
+
+def unsorted_ranks(reading: Reading) -> Suspicion | None:
+    """Top-k columns taken as ranked, of which the first is right too seldom to be the best."""
+    ranks = reading.ranks
+    if ranks is None or len(reading) < ENOUGH_ROWS or fitting_shift(reading.label, reading.top1):
+        return None
+    right = np.mean(ranks == reading.label[:, None], axis=0)
+    best, total = int(np.argmax(right)), float(right.sum())
+    by_chance = 4 * np.sqrt((right[0] + right[best]) / len(reading))  # four deviations of the difference
+    if right[best] <= right[0] + by_chance and (total < _MOST or right[0] >= total / 2):
+        return None
+    shares = ", ".join(f"{share:.1%}" for share in right)
+    return Suspicion(
+        f"the top-{ranks.shape[1]} columns are not sorted, best first: they are right in {shares} of the images",
+        "Save them best first (argsort of the negative scores), or with their probabilities beside them.",
+    )
+
+
+def truth(reading: Reading) -> Suspicion | None:
+    """Hardly any mistake: the original labels themselves were read."""
+    n_wrong = len(reading) - int(reading.right.sum())
+    if n_wrong > _MISTAKES * (len(reading) - _ROWS_OF_TRUTH) or _has_few_classes(reading):
+        return None
+    return Suspicion(
+        f"{reading.accuracy:.2%} of {len(reading):,} predictions are the original label, which no model reaches: "
+        "these are the labels, not predictions",
+        f"Name the column of predictions with --column index=NAME, or give another file. {AS_IT_IS}",
+    )
+
+
+def _has_few_classes(reading: Reading) -> bool:
+    return int(np.count_nonzero(reading.n_labelled)) < _CLASSES_OF_TRUTH
+
+
+def _may_be_truth(reading: Reading) -> bool:
+    """Too good, but too few rows or classes to tell."""
+    return reading.accuracy >= 1 - _MISTAKES
+
+
+def narrow(reading: Reading) -> Suspicion | None:
+    """Classes beyond some number never occur, or hardly any: a type too small, or a head of other classes."""
+    if len(reading) < _ROWS_IN_BFLOAT16:
+        return None
+    return _cut_off(reading) or _rounded(reading) or _few(reading)
+
+
+def _cut_off(reading: Reading) -> Suspicion | None:
+    largest = int(reading.top1.max())
+    beyond = reading.n_labelled[largest + 1 :]
+    n_beyond = int(beyond.sum())
+    if n_beyond < max(_BEYOND * len(reading), _SMALLEST_BLOCK) or np.count_nonzero(beyond) < _CLASSES_BEYOND:
+        return None
+    what = f"no class above {largest} is predicted, though {n_beyond:,} of {len(reading):,} images have such a label"
+    for kind, end in (("int8", 127), ("uint8", 255)):
+        if _CLOSE_TO_THE_END * end < largest <= end:
+            return Suspicion(
+                f"{what}: {kind} cannot hold the classes", f"Save the classes as int16 or wider. {AS_IT_IS}"
+            )
+    fix = "Pass --class-axis (imagenet-a, imagenet-r or FILE: a wnid a line, in output order)."
+    return Suspicion(f"{what}: the model has a head of other classes", f"{fix} {AS_IT_IS}")
+
+
+def _rounded(reading: Reading) -> Suspicion | None:
+    large = reading.top1 > _EXACT_IN_BFLOAT16
+    expected = reading.label > _EXACT_IN_BFLOAT16
+    if np.count_nonzero(large) < _ROWS_IN_BFLOAT16 or (reading.top1[large] & 1).any():
+        return None
+    if np.count_nonzero(reading.label[expected] & 1) < _ROWS_IN_BFLOAT16:
+        return None
+    return Suspicion(
+        f"above class {_EXACT_IN_BFLOAT16} only even ones are predicted: class indices went through bfloat16, which "
+        "cannot hold the others",
+        f"Save the classes as whole numbers (argmax before any cast). {AS_IT_IS}",
+    )
+
+
+def _few(reading: Reading) -> Suspicion | None:
+    n_labels, n_classes = (int(np.count_nonzero(each)) for each in (reading.n_labelled, reading.n_predicted))
+    if len(reading) < _ROWS_OF_CLASSES or n_labels < ENOUGH_ROWS or n_classes >= _FEW_CLASSES * n_labels:
+        return None
+    return Suspicion(
+        f"only {counted(n_classes, 'class', 'classes')} are predicted for images of {n_labels:,}",
+        f"Pass --class-axis FILE (a wnid a line, in output order) if the model's classes are others. {AS_IT_IS}",
+    )
+
+
+def in_order(reading: Reading) -> Suspicion | None:
+    """Accuracy at chance, or high when all classes are shifted; see ``order``."""
+    return order_suspicion(reading.label, reading.top1, reading.labels)
+
+
+def shifted_run(reading: Reading) -> Suspicion | None:
+    """From some class on, a neighbour is commoner than the class itself: a class folder was missing or added."""
+    n_classes, width = len(reading.labels), 2 * _REACH + 1
+    away = reading.top1 - reading.label
+    near = np.abs(away) <= _REACH
+    found = np.bincount(reading.label[near] * width + away[near] + _REACH, minlength=width * n_classes)
+    hits = found.reshape(n_classes, width)
+    gain = hits - hits[:, _REACH : _REACH + 1] - _RUN_SHARE * reading.n_labelled[:, None]
+    total = np.vstack([np.zeros(width), np.cumsum(gain, axis=0)])
+    rise = total - np.minimum.accumulate(total, axis=0)
+    rise[:, _REACH] = 0
+    stop, column = (int(at) for at in np.unravel_index(int(np.argmax(rise)), rise.shape))
+    start = int(np.argmin(total[:stop, column])) if stop else 0
+    classes = start + np.flatnonzero(reading.n_labelled[start:stop])
+    if rise[stop, column] < _RUN_ROWS[reading.accuracy < _ACCURATE] or len(classes) < _RUN_CLASSES:
+        return None
+    run = slice(start, stop)
+    n_rows, as_written, moved = reading.n_labelled[run].sum(), hits[run, _REACH].sum(), hits[run, column].sum()
+    return Suspicion(
+        f"from class {reading.called(int(classes[0]))} to {reading.called(int(classes[-1]))} {as_written:,} of "
+        f"{n_rows:,} are right as written, {moved:,} with every class index {_REACH - column:+d}: a class folder was "
+        "missing or one too many",
+        f"Pass --class-axis FILE (a wnid a line, in output order). {AS_IT_IS}",
+    )
+
+
+def never_predicted(reading: Reading) -> Suspicion | None:
+    """A class that the model can name, has many images of, and never names: another was read in its place."""
+    lost = _never(reading)
+    strange = [index for index in lost if not _goes_to_kin(reading, index)]
+    if not strange or reading.in_words:
+        return None
+    first = strange[0]
+    usual, share = _usual(reading, first)
+    return Suspicion(
+        f"{counted(len(strange), 'class', 'classes')} of {len(reading.labels):,} never predicted (first: "
+        f"{reading.called(first)}; {share:.0%} of its {reading.n_labelled[first]:,} images are called "
+        f"{reading.called(usual)}), which no real model does: classes are missing or have the same index",
+        f"Pass --class-axis FILE (a wnid a line, in output order; a class left out is known to be missing). {AS_IT_IS}",
+    )
+
+
+def _never(reading: Reading) -> NDArray[np.int64]:
+    if reading.accuracy < _ROWS_RIGHT:
+        return np.empty(0, dtype=np.int64)
+    never = np.flatnonzero((reading.n_predicted == 0) & (reading.n_labelled >= _ROWS_A_CLASS))
+    return np.setdiff1d(never, reading.lacks)
+
+
+def _usual(reading: Reading, index: int) -> tuple[int, float]:
+    """Return what a class's images are mostly called, and their share."""
+    called = np.bincount(reading.top1[reading.label == index], minlength=len(reading.labels))
+    return int(np.argmax(called)), float(called.max() / called.sum())
+
+
+def _goes_to_kin(reading: Reading, index: int) -> bool:
+    usual, share = _usual(reading, index)
+    shared = _kinship(reading.labels)
+    if shared is None or share < _TAKEN_FOR_KIN:
+        return False
+    return bool(2 * shared[index, usual] > min(shared[index, index], shared[usual, usual]))
+
+
+def _twins(reading: Reading) -> tuple[str, ...]:
+    """Tell of classes that are never predicted where that is no proof."""
+    return tuple(
+        f"class {reading.called(index)} is never predicted; {share:.0%} of its images are {reading.called(usual)}"
+        for index in _never(reading).tolist()
+        for usual, share in [_usual(reading, index)]
+    )
+
+
+def _lacks_rows_a_class(reading: Reading) -> bool:
+    some = reading.n_labelled[reading.n_labelled > 0]
+    return bool(np.median(some) < _ROWS_A_CLASS) or reading.accuracy < _ROWS_RIGHT
+
+
+def lost_rows(reading: Reading) -> Suspicion | None:
+    """Somewhere in the file predictions stop to belong to their rows, so that accuracy falls to chance there."""
+    size = int(np.clip(len(reading) // _BLOCKS, _SMALLEST_BLOCK, _LARGEST_BLOCK))
+    n_blocks = len(reading) // size
+    if n_blocks < 3 or reading.accuracy == 0:
+        return None
+    hits = np.bincount(reading.label[reading.right], minlength=len(reading.labels))
+    usual = (hits + _PRIOR_ROWS * reading.accuracy) / (reading.n_labelled + _PRIOR_ROWS)
+    block = np.minimum(np.arange(len(reading)) // size, n_blocks - 1)
+    n_rows = np.bincount(block)
+    expected, found = (np.bincount(block, weights=each) / n_rows for each in (usual[reading.label], reading.right))
+    slack = np.maximum((1 - _BLOCK) * expected, _DEVIATIONS * np.sqrt(expected * (1 - expected) / n_rows))
+    low = found < expected - slack
+    if not low.any():
+        return None
+    in_low = low[block]
+    if reading.right[~in_low].mean() > _SORTED:
+        return None
+    q = 1 - float(found[low] @ n_rows[low] / (expected[low] @ n_rows[low]))
+    lost = q / (q + (1 - q) * (1 - float(expected[low].mean())))
+    if _share_without_kin(reading, in_low) < _NOT_KIN * lost:
+        return None
+    first, last = (reading.place[at] + 1 for at in np.flatnonzero(in_low)[[0, -1]])
+    return Suspicion(
+        f"{reading.right[in_low].mean():.1%} are right among {counted(int(in_low.sum()), 'row')} between rows "
+        f"{first:,} and {last:,}, {reading.right[~in_low].mean():.1%} elsewhere, and the mistakes there are no kin of "
+        "their labels: these predictions belong to other rows",
+        f"Match the predictions to their images again, or pass --row-order FILE (a name a row). {AS_IT_IS}",
+    )
+
+
+def _share_without_kin(reading: Reading, chosen: NDArray[np.bool_]) -> float:
+    """Return which share of the chosen rows' mistakes are kin by chance only; 1 where there is no WordNet.
+
+    It is 0 where the mistakes elsewhere are kin no more often, but for luck."""
+    shared = _kinship(reading.labels)
+    if shared is None:
+        return 1.0
+    by_chance = float((reading.n_labelled / len(reading)) @ shared @ (reading.n_predicted / len(reading)))
+    here, elsewhere = (
+        shared[reading.label[each], reading.top1[each]] for each in (~reading.right & chosen, ~reading.right & ~chosen)
+    )
+    usual = float(elsewhere.mean()) if len(elsewhere) >= _SMALLEST_BLOCK else _KIN * by_chance
+    missing = usual - float(here.mean())
+    if missing < _DEVIATIONS * float(here.std()) / len(here) ** 0.5:
+        return 0.0
+    return missing / max(usual - by_chance, 0.1)
+
+
+@lru_cache(maxsize=1)
+def _kinship(labels: LabelSpace) -> NDArray[np.float32] | None:
+    try:
+        return common_ancestors(labels)
+    except InputError:  # classes of another data set need not be in WordNet
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class OtherLabels:
+    """What else is in the images.
+
+    ``accepted`` int16 [N, w]: labels of each annotated image, -1 behind the last; ``pair`` int64 [m] ascending codes
+    of (original label, accepted one) and ``n_images`` int64 [m] that have it; ``n_of_label`` int64 [C].
+    """
+
+    accepted: NDArray[np.int16]
+    pair: NDArray[np.int64]
+    n_images: NDArray[np.int64]
+    n_of_label: NDArray[np.int64]
+
+    def of(self, rows: NDArray[np.int64], label: NDArray[np.int64], n_classes: int) -> OtherLabels:
+        """Count again for some of the images only."""
+        return _counted_labels(self.accepted, self.accepted[rows], label, n_classes)
+
+    def by_luck(
+        self, label: NDArray[np.int64], top1: NDArray[np.int64], *, is_own: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """Return float64 [n]: which share of the other images of its class accept each prediction."""
+        code = label << 16 | top1
+        at = np.minimum(np.searchsorted(self.pair, code), len(self.pair) - 1)
+        having = np.where(self.pair[at] == code, self.n_images[at], 0) - is_own
+        share: NDArray[np.float64] = np.maximum(having, 0) / np.maximum(self.n_of_label[label] - 1, 1)
+        return share
+
+
+def _counted_labels(
+    whole: NDArray[np.int16], accepted: NDArray[np.int16], label: NDArray[np.int64], n_classes: int
+) -> OtherLabels:
+    some = accepted[:, 0] >= 0
+    codes = (label[some] << 16)[:, None] | accepted[some]
+    pair, n_images = np.unique(codes[accepted[some] >= 0], return_counts=True)
+    return OtherLabels(whole, pair, n_images, np.bincount(label[some], minlength=n_classes))
+
+
+@lru_cache(maxsize=2)
+def other_labels(annotations: Annotations, labels: LabelSpace) -> OtherLabels | None:
+    """Return what else is in the annotated images: by ReaL for validation images, else by the annotations."""
+    accepted = annotations.accepted
+    numbers = val_numbers(annotations.file_names)
+    if ImageIndex(annotations.file_names).is_val and len(numbers):
+        real = read_real(labels)
+        rows = ImageIndex(real.file_names).rows_of_numbers(numbers)
+        accepted = real.accepted.take(np.maximum(rows, 0))
+    if not len(accepted.values) or np.mean(accepted.lengths > 1) < _MISTAKES:
+        return None
+    width = int(accepted.lengths.max())
+    padded = np.full((len(accepted), width), -1, dtype=np.int16)
+    padded[accepted.owners, np.arange(len(accepted.values)) - accepted.offsets[accepted.owners]] = accepted.values
+    return _counted_labels(padded, padded, annotations.label.astype(np.int64), len(labels))
+
+
+def inner_order(reading: Reading) -> Suspicion | None:
+    """Mistakes are no more often another label of their image than of its class's other images.
+
+    Then rows are in another order inside their classes, or one row late, which leaves the accuracy as it is."""
+    other = reading.other
+    total = float(other.variance.sum())
+    if total < _LEAST_VARIANCE:
+        return None
+    n_parts = max(1, int(total / _VARIANCE))
+    part = np.minimum((np.cumsum(other.variance) * n_parts / total).astype(np.int64), n_parts - 1)
+    found, by_luck, spread = (
+        np.bincount(part, weights=each, minlength=n_parts) for each in (other.is_accepted, other.luck, other.variance)
+    )
+    low = found - by_luck < _INNER * spread
+    if not low.any():
+        return None
+    places = reading.place[other.wrong[low[part]]] + 1
+    return Suspicion(
+        f"of {np.count_nonzero(low[part]):,} mistakes between rows {places.min():,} and {places.max():,} "
+        f"{found[low].sum():.0f} are another label of their image; {by_luck[low].sum():.0f} would be if images of one "
+        "class were exchanged, and of real models several times as many: rows are in another order inside the classes",
+        f"Pass --row-order FILE: the images' names in the order that they were predicted in, one a row. {AS_IT_IS}",
+    )
+
+
+def _lacks_other_labels(reading: Reading) -> bool:
+    some = reading.n_labelled[reading.n_labelled > 0]
+    return bool(reading.other.variance.sum() < _LEAST_VARIANCE or np.median(some) < _IMAGES_A_CLASS)
+
+
+CHECKS = (
+    Check("the labels given as predictions", truth, _may_be_truth),
+    Check("several models' columns read as ranks", repeated_ranks),
+    Check("unsorted ranks", unsorted_ranks),
+    Check("classes cut off", narrow, lambda reading: len(reading) < _ROWS_OF_CLASSES),
+    Check("another order", in_order),
+    Check("classes shifted from some class on", shifted_run, lambda reading: len(reading) < _ROWS_OF_RUNS),
+    Check("classes that have no index of their own", never_predicted, _lacks_rows_a_class),
+    Check("rows that slipped from some row on", lost_rows, lambda reading: len(reading) < _ROWS_OF_BLOCKS),
+    Check("another order inside the classes", inner_order, _lacks_other_labels),
+)
+"""In the order in which they are asked: what is cheap, or explains the others, first."""

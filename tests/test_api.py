@@ -1,0 +1,179 @@
+"""The Python face: what is in memory is read by the readers' rules, and the run is the one the command writes."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import imagenet_errors as ie
+
+PUBLIC = {"ERROR_TYPES", "ErrorTypes", "InputError", "Run", "__version__", "classes", "evaluate", "judge", "load_run"}
+
+
+@pytest.fixture
+def annotations(val_images, tmp_path):
+    return val_images.annotations(tmp_path / "annotations.csv")
+
+
+@pytest.fixture
+def frame(val_images):
+    return pd.DataFrame({"file_name": val_images.names, "predicted_class": val_images.top1})
+
+
+@pytest.fixture
+def run(frame, annotations):
+    return ie.evaluate({"model": frame}, annotations)
+
+
+def test_the_public_names_are_the_documented_ones():
+    assert set(ie.__all__) == set(dir(ie)) == PUBLIC
+    for name in PUBLIC:
+        assert getattr(ie, name) is not None
+
+
+def test_importing_loads_nothing_heavy_and_the_function_stays_a_function():
+    code = "import imagenet_errors as ie, sys; print(*sys.modules); from imagenet_errors import evaluation; ie.evaluate"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert set(loaded).isdisjoint({"numpy", "pyarrow", "pandas", "torch", "cyclopts", "msgspec", "rich"})
+
+
+def scores_of(val_images):
+    scores = np.zeros((len(val_images.names), 1000), dtype=np.float32)
+    scores[np.arange(len(scores)), val_images.top1] = 1
+    return scores
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param(lambda images, _: pd.DataFrame({"image": images.names, "class": images.top1}), id="frame"),
+        pytest.param(lambda images, _: pd.DataFrame({"class": images.top1}, images.names), id="names as the index"),
+        pytest.param(lambda images, _: pa.table({"file_name": images.names, "index": images.top1}), id="Arrow"),
+        pytest.param(lambda images, _: (images.names, images.top1), id="names and classes"),
+        pytest.param(lambda images, _: (images.names, images.top1.tolist()), id="lists"),
+        pytest.param(
+            lambda images, _: (images.names, [ie.classes.wnids[index] for index in images.top1]), id="names and wnids"
+        ),
+        pytest.param(lambda images, _: {"model": (images.names, scores_of(images))}, id="names and scores"),
+        pytest.param(lambda images, folder: images.csv(folder / "model.csv"), id="path"),
+        pytest.param(lambda images, folder: [str(images.csv(folder / "model.csv"))], id="list of texts"),
+        pytest.param(lambda images, folder: {"model": images.csv(folder / "other.csv")}, id="a path by another name"),
+    ],
+)
+def test_predictions_may_be_given_as(given, val_images, annotations, tmp_path, run):
+    found = ie.evaluate(given(val_images, tmp_path), annotations)
+    assert found.models == ("model",)
+    assert found.distribution.equals(run.distribution)
+    verdicts, expected = found.verdicts(), run.verdicts()
+    for name in ("file_name", "prediction", "error_type", "explanation"):
+        assert verdicts[name].combine_chunks().equals(expected[name].combine_chunks())
+
+
+def test_torch_tensors_are_scores_too(val_images, annotations, run):
+    torch = pytest.importorskip("torch")
+    found = ie.evaluate((val_images.names, torch.from_numpy(scores_of(val_images)).bfloat16()), annotations)
+    assert found.distribution.equals(run.distribution)
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        pytest.param(lambda images: (images.names[:5], images.top1), "5 image names for 300 predictions", id="lengths"),
+        pytest.param(lambda _: 3, "cannot read predictions from a int", id="a number"),
+        pytest.param(lambda images: (images.names, images.top1 + 0.5), "is no predictions", id="no whole numbers"),
+        pytest.param(lambda _: {}, "no file given", id="nothing"),
+    ],
+)
+def test_what_is_no_prediction_is_refused_in_words(given, what, val_images, annotations):
+    with pytest.raises(ie.InputError, match=what):
+        ie.evaluate(given(val_images), annotations)
+
+
+def test_it_is_bit_for_bit_what_the_command_writes(program, val_images, annotations, tmp_path):
+    file = val_images.csv(tmp_path / "model.csv")
+    assert program("evaluate", file, "--annotations", annotations, "--out", tmp_path / "command").status == 0
+    ie.evaluate(file, annotations, out=tmp_path / "python")
+    names = ["verdicts/model.parquet", "distribution.parquet", "summary.parquet", "accuracy.parquet"]
+    for name in names:
+        assert (tmp_path / "python" / name).read_bytes() == (tmp_path / "command" / name).read_bytes(), name
+
+
+def test_nothing_is_left_where_nothing_was_asked_for(frame, annotations, tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    run = ie.evaluate({"model": frame}, annotations)
+    folder = run.folder
+    assert list((tmp_path / "here").iterdir()) == []
+    del run
+    assert not folder.exists()
+
+
+def test_a_saved_run_is_loaded_again(run, tmp_path):
+    saved = run.save(tmp_path / "run")
+    again = ie.load_run(tmp_path / "run")
+    assert again.models == saved.models == run.models
+    for name in ("summary", "distribution", "accuracy"):
+        assert getattr(again, name).equals(getattr(run, name))
+    assert again.verdicts().equals(run.verdicts())
+
+
+def test_errors_are_verdicts_that_are_not_correct(run, val_images):
+    assert len(run.errors()) == (val_images.top1 != val_images.label).sum()
+    kinds = run.errors(type="model_failure")["error_type"].to_pylist()
+    assert kinds
+    assert set(kinds) == {"model_failure"}
+    with pytest.raises(ie.InputError, match="no error type 'severe'"):
+        run.errors(type="severe")
+
+
+def test_a_model_must_be_named_where_there_are_several(frame, annotations):
+    run = ie.evaluate({"a": frame, "b": frame}, annotations)
+    with pytest.raises(ie.InputError, match=r"several models.*It has: a, b"):
+        run.verdicts()
+    assert run.compare("a", "b").n_changed_predictions == 0
+
+
+def test_why_gives_the_decision_paths(run, val_images):
+    (path,) = run.why(val_images.names[0])
+    assert path.models == {"model": None}
+    assert len(path.answers) == 1 + 6
+
+
+def test_the_page_is_written_where_it_is_asked_for(run, tmp_path):
+    pytest.importorskip("jinja2")
+    assert run.report(tmp_path / "page.html") == tmp_path / "page.html"
+    assert "model_failure" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_a_notebook_shows_the_bar_and_hostile_names_as_text(frame, annotations):
+    html = ie.evaluate({"<script>": frame}, annotations)._repr_html_()
+    assert "&lt;script&gt;" in html
+    assert "<script>" not in html
+    assert "model_failure: " in html
+
+
+class TestJudge:
+    def test_one_case_is_judged_without_files(self):
+        path = ie.judge("ILSVRC2012_val_00038461.JPEG", "mouse")
+        assert (path.label, path.error_type) == ("table lamp", "spurious_correlation")
+        assert "appear together in 3 other images" in path.explanation
+
+    @pytest.mark.parametrize("prediction", [673, "673", "n03793489", "mouse"])
+    def test_a_class_is_meant_by_index_wnid_or_name(self, prediction):
+        assert ie.judge(38461, prediction).prediction == "mouse"
+
+    @pytest.mark.parametrize(
+        ("image", "prediction", "what"),
+        [
+            pytest.param("no.JPEG", 1, "is not an annotated image", id="unknown image"),
+            pytest.param(1, 1, "no accepted label", id="excluded image"),
+            pytest.param(2, "cran", "no class 'cran'", id="unknown class"),
+            pytest.param(2, "crane", "names 2 classes", id="two classes"),
+        ],
+    )
+    def test_what_cannot_be_judged_is_said(self, image, prediction, what):
+        with pytest.raises(ie.InputError, match=what):
+            ie.judge(image, prediction)

@@ -1,0 +1,134 @@
+"""The metric over batches, duplicates and workers is one call of ``evaluate``."""
+
+import numpy as np
+import pytest
+
+import imagenet_errors as ie
+from imagenet_errors.metric import ACCURACIES
+
+
+@pytest.fixture
+def annotations(val_images, tmp_path):
+    return val_images.annotations(tmp_path / "annotations.csv", at_5="")
+
+
+@pytest.fixture
+def metric(annotations):
+    return ie.ErrorTypes(annotations)
+
+
+def expected(val_images, annotations):
+    run = ie.evaluate((val_images.names, val_images.top1), annotations)
+    (row,) = run.summary.to_pylist()
+    shares = run.distribution.to_pandas().query("group == 'all'").set_index("error_type")
+    return row, shares
+
+
+def batches(n, size):
+    return [slice(start, start + size) for start in range(0, n, size)]
+
+
+def agrees(figures, val_images, annotations):
+    row, shares = expected(val_images, annotations)
+    assert figures["n_evaluated"] == row["n_evaluated"]
+    for name in ACCURACIES:
+        assert figures[name] == pytest.approx(row[name])
+    for name, share in shares["portion_of_top1_errors"].dropna().items():
+        assert figures[f"top1_errors/{name}"] == pytest.approx(share)
+    for name, share in shares["portion_of_multi_label_errors"].dropna().items():
+        assert figures[f"multi_label_errors/{name}"] == pytest.approx(share)
+
+
+def test_batches_of_classes_are_one_evaluation(metric, val_images, annotations):
+    for rows in batches(300, 64):
+        metric.update(val_images.top1[rows], val_images.names[rows])
+    agrees(metric.compute(), val_images, annotations)
+
+
+def test_batches_of_scores_are_too(metric, val_images, annotations):
+    for rows in batches(300, 50):
+        metric.update(np.eye(1000, dtype=np.float32)[val_images.top1[rows]], val_images.names[rows])
+    agrees(metric.compute(), val_images, annotations)
+
+
+def test_images_that_a_sampler_repeats_count_once(metric, val_images, annotations):
+    metric.update(val_images.top1, val_images.names)
+    metric.update(val_images.top1[:7], val_images.names[:7])
+    agrees(metric.compute(), val_images, annotations)
+
+
+def test_an_image_predicted_twice_differently_is_told(metric, val_images):
+    metric.update(val_images.top1, val_images.names)
+    metric.update((val_images.top1[:7] + 1) % 1000, val_images.names[:7])
+    with pytest.raises(ie.InputError, match="predicted twice, differently"):
+        metric.compute()
+
+
+def test_reset_forgets(metric, val_images, annotations):
+    metric.update((val_images.top1 + 1) % 1000, val_images.names)
+    metric.reset()
+    metric.update(val_images.top1, val_images.names)
+    agrees(metric.compute(), val_images, annotations)
+
+
+def test_types_that_did_not_run_are_left_out_and_others_may_be_zero(metric, val_images):
+    metric.update(val_images.label, val_images.names)
+    figures = metric.compute()
+    assert figures["top1_accuracy"] == 1
+    assert "top1_errors/fine_grained_oov" not in figures
+
+
+@pytest.mark.parametrize(
+    ("values", "what"),
+    [
+        pytest.param(np.zeros((300, 10)), "10 outputs for 1000 classes", id="another head"),
+        pytest.param(np.full((300, 1000), np.nan), "NaN or infinite values for 300 images", id="NaN"),
+        pytest.param(np.full(300, 1000), "no classes 0..999", id="no class"),
+        pytest.param(np.zeros(299, dtype=int), "300 image names for 299 predictions", id="lengths"),
+    ],
+)
+def test_what_names_no_class_is_refused(metric, val_images, values, what):
+    with pytest.raises(ie.InputError, match=what):
+        metric.update(values, val_images.names)
+
+
+WORKER = """
+import sys
+import pandas as pd
+import torch, torch.distributed as dist
+import imagenet_errors as ie
+
+rank = int(sys.argv[1])
+dist.init_process_group("gloo", init_method=f"file://{sys.argv[2]}", rank=rank, world_size=2)
+frame = pd.read_csv(sys.argv[3])
+metric = ie.ErrorTypes(sys.argv[4])
+repeated = frame.iloc[1:4:2]  # the first worker repeats two of the second's
+mine = frame.iloc[1::2] if rank else pd.concat([frame.iloc[0::2], repeated])
+metric.update(torch.tensor(mine.predicted_class.to_numpy()), mine.file_name.tolist())
+figures = metric.compute()
+if rank == 0:
+    print({name: float(value) for name, value in figures.items()})
+dist.destroy_process_group()
+"""
+
+
+def test_two_workers_are_one_call(val_images, annotations, tmp_path):
+    pytest.importorskip("torchmetrics")
+    import ast
+    import subprocess
+    import sys
+
+    file = val_images.csv(tmp_path / "model.csv")
+    arguments = [str(tmp_path / "rendezvous"), str(file), str(annotations)]
+    command = [sys.executable, "-c", WORKER]
+    workers = [
+        subprocess.Popen([*command, str(rank), *arguments], stdout=subprocess.PIPE, text=True) for rank in range(2)
+    ]
+    said = [worker.communicate(timeout=300)[0] for worker in workers]
+    assert [worker.returncode for worker in workers] == [0, 0]
+    agrees(ast.literal_eval(said[0].strip().splitlines()[-1]), val_images, annotations)
+
+
+def test_it_is_a_torchmetrics_metric_where_that_is_installed(metric):
+    torchmetrics = pytest.importorskip("torchmetrics")
+    assert isinstance(metric, torchmetrics.Metric)
