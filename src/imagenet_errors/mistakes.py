@@ -22,7 +22,8 @@ from imagenet_errors.inputs import Basis
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.memory import InMemory
-from imagenet_errors.readers.predictions import ModelReading, ReadRules, model_name, prediction_files, read_models
+from imagenet_errors.readers.model_files import ModelFiles, model_files, model_name
+from imagenet_errors.readers.predictions import ModelReading, ReadRules, read_models
 from imagenet_errors.tables import Annotations, Cases, Intake, Predictions, cases_of
 
 Progress = Callable[[str, Iterable[Any], int], Iterator[Any]]
@@ -169,20 +170,19 @@ def _tally(predictions: Predictions, annotations: Annotations, labels: LabelSpac
 
 @dataclass(frozen=True)
 class _Item:
-    """One thing to read: a file or what is in memory; ``name``: what its single model is called, if stated."""
+    """One thing to read: a model's files or what is in memory."""
 
-    what: Path | InMemory
-    name: str
+    what: ModelFiles | InMemory
 
     @property
     def path(self) -> Path:
         """What messages and failures call it."""
-        return self.what.path if isinstance(self.what, InMemory) else self.what
+        return self.what.path
 
     @property
     def model(self) -> str:
         """The model's name as long as nothing was read."""
-        return self.what.model if isinstance(self.what, InMemory) else self.name or model_name(self.what)
+        return self.what.model
 
 
 def _items(given: Sequence[Given]) -> list[_Item]:
@@ -194,12 +194,12 @@ def _items(given: Sequence[Given]) -> list[_Item]:
         A path does not exist, a folder holds no predictions, or two files would be the same model.
     """
     unnamed = [one for one in given if isinstance(one, Path)]
-    files = [_Item(path, "") for path in prediction_files(unnamed)] if unnamed or not given else []
-    named = [_Item(one[1], one[0]) for one in given if isinstance(one, tuple)]
+    files = [_Item(one) for one in model_files(unnamed)] if unnamed or not given else []
+    named = [_Item(ModelFiles(one[0], (one[1],))) for one in given if isinstance(one, tuple)]
     for item in named:
         if not item.path.is_file():
             raise InputError(item.path, "no such file", fix="Check the path.")
-    return [*files, *named, *(_Item(one, one.model) for one in given if isinstance(one, InMemory))]
+    return [*files, *named, *(_Item(one) for one in given if isinstance(one, InMemory))]
 
 
 @contextmanager
@@ -220,7 +220,7 @@ def gather(
         models, failures = _sorted_out(answers)
         if not models:
             raise NothingUsableError(failures)
-        files = tuple(item.what for item in items if isinstance(item.what, Path))
+        files = tuple(path for item in items if isinstance(item.what, ModelFiles) for path in item.what.paths)
         yield Mistakes(collector.cases(), models, failures, files)
 
 
@@ -250,7 +250,7 @@ def _read_all(
     def attempt(numbered: tuple[int, _Item]) -> list[Answer]:
         number, item = numbered
         try:
-            readings = read_models(item.what, basis.annotations, basis.labels, rules=rules, name=item.name)
+            readings = read_models(item.what, basis.annotations, basis.labels, rules=rules)
         except Exception as error:  # a fault of ours must cost this file only, not the night's run
             return [Failure(item.model, item.path, _as_input_error(error, item.path))]
         return [one(reading, item, f"{number}-{place}") for place, reading in enumerate(readings)]
