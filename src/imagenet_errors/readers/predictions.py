@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from imagenet_errors.images import ImageIndex
+from imagenet_errors.images import index_of
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.candidates import Reader, told_apart
@@ -54,7 +54,7 @@ def read_models(
     """
     path = given.path if isinstance(given, InMemory) else given
     matching = MatchRules(rules.row_order, rules.allow_partial, rules.check_order)
-    images = ImageIndex(annotations.file_names)
+    images = index_of(annotations.file_names)
     reader = Reader(annotations, labels, images, matching, rules.class_axis, path)
 
     def reading(header: str, resolved: Resolved) -> ModelReading:
