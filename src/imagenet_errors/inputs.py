@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 import pyarrow as pa
@@ -118,7 +119,7 @@ class Basis:
     judged_by: tuple[FileFacts, ...] = ()
     """The files of labels and evidence as they were loaded; published ones with address, commit and licence."""
 
-    @property
+    @cached_property
     def class_names(self) -> pa.StringArray:
         """The classes' names, for sentences."""
         return pa.array(self.labels.names, type=pa.string())

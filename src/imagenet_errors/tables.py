@@ -245,9 +245,17 @@ def row_codes(rows: NDArray[np.integer], classes: NDArray[np.integer]) -> NDArra
     return codes
 
 
+_CLASS_BITS = 15
+
+
 def case_codes(rows: NDArray[np.integer], prediction: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return a number for every (image row, predicted class), ordered by row, then class."""
-    return rows.astype(np.int64) * (1 << 15) + prediction
+    return (rows.astype(np.int64) << _CLASS_BITS) + prediction
+
+
+def of_codes(codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int16]]:
+    """Return the image rows int64 [n] and predicted classes int16 [n] that ``case_codes`` numbered."""
+    return codes >> _CLASS_BITS, (codes & ((1 << _CLASS_BITS) - 1)).astype(np.int16)
 
 
 def cases_of(annotations: Annotations, rows: NDArray[np.int64], prediction: NDArray[np.int16]) -> Cases:
