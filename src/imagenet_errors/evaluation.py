@@ -21,7 +21,7 @@ from imagenet_errors.inputs import Basis, Inputs, load_basis
 from imagenet_errors.labels import ALL
 from imagenet_errors.measure import Measures, Strata, group_membership, measure, strata
 from imagenet_errors.mistakes import Failure, Given, Mistakes, ModelPredictions, Progress, gather, silent
-from imagenet_errors.readers.predictions import ReadRules, model_name
+from imagenet_errors.readers.predictions import ReadRules
 from imagenet_errors.runs.directory import (
     FAILURES,
     ModelResult,
@@ -39,11 +39,12 @@ from imagenet_errors.runs.manifest import (
     FailureFacts,
     InputFile,
     Manifest,
+    data_set_facts,
     evidence_places,
     file_facts,
     intake_facts,
 )
-from imagenet_errors.runs.model_facts import facts_of_file, with_facts
+from imagenet_errors.runs.model_facts import facts_of_file, facts_of_name, with_facts
 from imagenet_errors.tables import Intake, Predictions, Verdicts
 
 _N_THREADS = 2
@@ -84,6 +85,7 @@ class Judged:
     mistakes: Mistakes
     chain: Chain
     verdicts: Verdicts
+    class_rule: str = ""
 
     @cached_property
     def membership(self) -> NDArray[np.bool_]:
@@ -233,18 +235,28 @@ def evaluate(
         The annotations or evidence cannot be used, or no predictions file can; nothing is written then.
     """
     check_out(out)
-    basis = load_basis(inputs)
+    basis = load_basis(inputs, [one for one in predictions if isinstance(one, Path)])
     with gather(predictions, basis, rules=rules, progress=progress) as mistakes:
-        return save(judge(basis, mistakes), out, command=command, failed=failed, progress=progress)
+        judged = judge(basis, mistakes, class_rule=class_rule(basis, rules))
+        return save(judged, out, command=command, failed=failed, progress=progress)
 
 
-def judge(basis: Basis, mistakes: Mistakes) -> Judged:
+def class_rule(basis: Basis, rules: ReadRules | None) -> str:
+    """Say what the models chose from: all classes, or those that occur in the data set."""
+    n_classes, n_occurring = len(basis.labels), len(basis.labels.occurring)
+    if rules is not None and rules.mask_classes:
+        return f"the best of the {n_occurring:,} classes that occur"
+    rule = f"the best of {n_classes:,} classes"
+    return f"{rule}, {n_classes - n_occurring:,} of which do not occur" if n_occurring else rule
+
+
+def judge(basis: Basis, mistakes: Mistakes, *, class_rule: str = "") -> Judged:
     """Give every distinct mistake its verdict."""
     walk = basis.chain.ask(mistakes.cases)
     chain = basis.chain.without_useless(walk)
     if chain is not basis.chain:
         walk = chain.ask(mistakes.cases)
-    return Judged(basis, mistakes, chain, walk.verdicts(basis.class_names))
+    return Judged(basis, mistakes, chain, walk.verdicts(basis.class_names), class_rule)
 
 
 def save(
@@ -264,16 +276,20 @@ def save(
     """
     with writing_run(out) as writer:
         results = _write_models(writer, judged, progress=progress)
-        files = judged.mistakes.files
         evaluation = Evaluation(
             judged,
             tuple(results),
             (*failed, *judged.mistakes.failures),
-            {model_name(path): known for path in files if (known := facts_of_file(path)) is not None},
+            {each.model: known for each in judged.mistakes.models if (known := _facts(each)) is not None},
         )
         _write_tables(writer, evaluation)
         writer.manifest(_manifest(evaluation, command))
     return evaluation
+
+
+def _facts(model: ModelPredictions) -> dict[str, Any] | None:
+    """Return what the model's file says of it, else what its name tells."""
+    return facts_of_file(model.source) or facts_of_name(model.model)
 
 
 def _write_models(writer: RunWriter, judged: Judged, *, progress: Progress) -> list[ModelResult]:
@@ -326,6 +342,8 @@ def _manifest(evaluation: Evaluation, command: Sequence[str]) -> Manifest:
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         annotations=basis.inputs.annotations_place,
         rejected_labels=basis.inputs.rejected_labels,
+        class_rule=evaluation.judged.class_rule,
+        **data_set_facts(basis.inputs),
         n_annotated=len(annotations),
         n_evaluated=n_evaluated,
         n_excluded=len(annotations) - n_evaluated,

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Group, Parameter
 
 from imagenet_errors.chain import DEFAULT_ORDER
+from imagenet_errors.datasets import IMAGENET, dataset_names
 from imagenet_errors.downloads import OFFLINE_VARIABLE, names_for
 from imagenet_errors.evidence.source import Source
 from imagenet_errors.evidence.sources import OPTIONS
 from imagenet_errors.inputs import Inputs
 from imagenet_errors.problems import InputError
+from imagenet_errors.readers.label_files import MIN_PROBABILITY
 from imagenet_errors.readers.predictions import ReadRules
 
 INPUTS = Group("Inputs", sort_key=1)
@@ -74,12 +76,26 @@ class BasisOptions:
     """What the verdicts rest on, but for the files of evidence."""
 
     annotations: Annotated[
-        str,
+        tuple[str, ...],
         Parameter(
-            help=f"real (shipped ReaL labels), FILE, or what is fetched once: {', '.join(names_for('--annotations'))}.",
+            help="real (shipped ReaL labels; of other data sets: their own), FILE, or what is fetched once: "
+            f"{', '.join(names_for('--annotations'))}. May be given several times.",
             group=INPUTS,
+            negative=(),
         ),
-    ] = "real"
+    ] = ("real",)
+    dataset: Annotated[
+        str, Parameter(help=f"{', '.join(dataset_names())}, or a TOML file of one's own.", group=INPUTS)
+    ] = IMAGENET
+    classes: Annotated[
+        Path | None, Parameter(help="Classes of one's own: CSV index,name[,wnid][,group].", group=INPUTS)
+    ] = None
+    combine: Annotated[
+        str, Parameter(help="Several annotations: union or intersection of their accepted labels.", group=INPUTS)
+    ] = "union"
+    min_label_probability: Annotated[
+        float, Parameter(help="Accept labels from this probability or weight on, where files give one.", group=INPUTS)
+    ] = MIN_PROBABILITY
     rejected_labels: Annotated[
         str,
         Parameter(
@@ -99,7 +115,18 @@ class BasisOptions:
         """Return what the library takes; evidence that is named and not here is fetched, unless ``offline``."""
         stay_offline(offline)
         order = tuple(self.stage_order.replace(" ", "").split(",")) if self.stage_order else DEFAULT_ORDER
-        inputs = Inputs(self.annotations, {}, order, self.rejected_labels)
+        first, *more = self.annotations or ("real",)
+        inputs = Inputs(
+            first,
+            {},
+            order,
+            self.rejected_labels,
+            dataset=self.dataset,
+            classes=self.classes,
+            more_annotations=tuple(more),
+            combine=self.combine,
+            min_label_probability=self.min_label_probability,
+        )
         return inputs.with_evidence(**{option: getattr(files, option) for option in OPTIONS})
 
 
@@ -109,9 +136,9 @@ class PanelBasisOptions(BasisOptions):
     """What the verdicts rest on where they are set against the panel's: the labels that it worked from."""
 
     annotations: Annotated[
-        str,
-        Parameter(help="multilabel (the labels that the panel worked from), real or FILE.", group=INPUTS),
-    ] = "multilabel"
+        tuple[str, ...],
+        Parameter(help="multilabel (the labels that the panel worked from), real or FILE.", group=INPUTS, negative=()),
+    ] = ("multilabel",)
 
 
 @Parameter(name="*")
@@ -138,6 +165,12 @@ class ReadingOptions:
             negative=(),
         ),
     ] = ()
+    mask_classes: Annotated[
+        bool,
+        Parameter(
+            help="Of scores or ranks, take the best class that occurs in the data set.", group=READING, negative=()
+        ),
+    ] = False
     check_order: Annotated[
         bool, Parameter(help="Refuse files that no real model writes (wrong row order or classes).", group=READING)
     ] = True
@@ -156,6 +189,7 @@ class ReadingOptions:
             columns=columns_stated(self.column),
             allow_partial=allow_partial or self.allow_partial,
             check_order=self.check_order,
+            mask_classes=self.mask_classes,
         )
 
 

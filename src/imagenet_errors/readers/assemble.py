@@ -104,7 +104,11 @@ def best_rows(fields: Sequence[Field], roles: Roles, *, where: Path) -> NDArray[
     ranks = [field for field in fields if "rank" in words_of(field.header) and field.content is Content.INTEGER]
     if ranks:
         worth = -class_indices(ranks[0].members[0], where=where, header=ranks[0].header).astype(np.float64)
-    elif roles.confidence is not None and roles.confidence.n_values == 1 and _are_ranked(image, _codes(states.members[0])):
+    elif (
+        roles.confidence is not None
+        and roles.confidence.n_values == 1
+        and _are_ranked(image, _codes(states.members[0]))
+    ):
         values = to_numpy(numbers(roles.confidence.members[0], where=where, header=roles.confidence.header))
         worth = np.where(np.isnan(values), np.inf, values)
     else:
