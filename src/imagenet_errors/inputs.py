@@ -187,7 +187,7 @@ class Basis:
     judged_by: tuple[FileFacts, ...] = ()
     """The files of labels and evidence as they were loaded; published ones with address, commit and licence."""
 
-    @property
+    @cached_property
     def class_names(self) -> pa.StringArray:
         """The classes' names, for sentences."""
         return pa.array(self.labels.names, type=pa.string())

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from imagenet_errors.images import ImageIndex
+from imagenet_errors.images import index_of
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.candidates import Reader, told_apart
@@ -66,7 +66,7 @@ def read_models(
     path = given if isinstance(given, Path) else given.path
     called = name or (model_name(given) if isinstance(given, Path) else given.model)
     matching = MatchRules(rules.row_order, rules.allow_partial, rules.check_order)
-    images = ImageIndex(annotations.file_names)
+    images = index_of(annotations.file_names)
     reader = Reader(annotations, labels, images, matching, rules.class_axis, path, rules.mask_classes)
 
     def reading(header: str, resolved: Resolved) -> ModelReading:
