@@ -140,7 +140,7 @@ def _bounds(
     open_question = np.zeros(len(error_type), dtype=np.bool_)
     for name, cannot in lacking.items():
         if cannot.any():
-            most[:, ERROR_TYPES.index(name)] += parted.inside @ parted.counts(cannot, 2)[:, 1]
+            most[:, ERROR_TYPES.index(name)] += parted.inside @ parted.counts(cannot.astype(np.int8), 2)[:, 1]
             open_question |= cannot
     if open_question.any():
         n_types = len(ERROR_TYPES)

@@ -171,8 +171,10 @@ class _Collector:
         confidence = predictions.confidence
         path = self.folder / f"{number}.npy"
         with path.open("wb") as file:
-            for column in (rows.astype(np.int32), top1, *([] if confidence is None else [confidence[counts]])):
-                np.save(file, column)
+            np.save(file, rows.astype(np.int32))
+            np.save(file, top1)
+            if confidence is not None:
+                np.save(file, confidence[counts])
         tally = _tally(predictions, annotations, self.labels)
         return ModelPredictions(predictions.model, tally, predictions.intake, path, source, confidence is not None)
 

@@ -193,7 +193,7 @@ class RunWriter:
         self.table(f"verdicts/{model}.parquet", pa.table(list(columns), schema=VERDICTS))
 
     def table(self, name: str, table: pa.Table) -> None:
-        """Write a table whose columns are worth a dictionary only where they repeat, and bounds where they are cheap."""
+        """Write a table; columns are worth a dictionary only where they repeat, and bounds where they are cheap."""
         repeats = [c.name for c in table.schema if c.name not in ("file_name", "explanation", "confidence")]
         repeats = ["accepted.list.element" if name == "accepted" else name for name in repeats]
         bounded = [c.name for c in table.schema if pa.types.is_integer(c.type) or pa.types.is_floating(c.type)]
