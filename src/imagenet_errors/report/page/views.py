@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from imagenet_errors.chain import COUNTS_AS, ERROR_TYPES
 from imagenet_errors.evidence.superclasses import Superclasses
 from imagenet_errors.labels import GROUPS, LabelSpace
-from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR, class_average
+from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR, class_average, strata
 from imagenet_errors.problems import counted
 from imagenet_errors.report.comparison import Consensus, consensus
 from imagenet_errors.report.factors import FactorRates, Factors, factor_rates
