@@ -5,35 +5,51 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Iterator
+from functools import cache
 from typing import TYPE_CHECKING, Any
+
+from imagenet_errors.problems import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.segment import Segment
 
 _PIPE_WIDTH = 160
 
 
 def console() -> Console:
     """Return a console; in a pipe it has no colours, and its lines are not cut at 80 characters."""
+    kind = _console_kind()
+    on_screen = kind(highlight=False)
+    return on_screen if on_screen.is_terminal else kind(highlight=False, width=_PIPE_WIDTH)
+
+
+@cache
+def _console_kind() -> type[Console]:
+    """Return a console that shows control characters, in a name perhaps, instead of sending them to the terminal."""
     from rich.console import Console
 
-    on_screen = Console(highlight=False)
-    return on_screen if on_screen.is_terminal else Console(highlight=False, width=_PIPE_WIDTH)
+    class Harmless(Console):
+        def render(self, renderable: Any, options: Any = None) -> Iterator[Segment]:
+            for segment in super().render(renderable, options):
+                yield segment if segment.control else segment._replace(text=printable(segment.text))
+
+    return Harmless
 
 
 def say(text: str) -> None:
     """Print a line of the answer."""
-    print(text)
+    print(printable(text))
 
 
 def remark(text: str) -> None:
     """Print a line that is no part of the answer."""
-    print(text, file=sys.stderr)
+    print(printable(text), file=sys.stderr)
 
 
 def say_json(content: Any) -> None:
     """Print plain objects as JSON."""
-    print(json.dumps(content, indent=2, ensure_ascii=False))
+    print(printable(json.dumps(content, indent=2, ensure_ascii=False)))
 
 
 def progress(what: str, things: Iterable[Any], n_things: int) -> Iterator[Any]:
