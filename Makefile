@@ -47,7 +47,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/core.done: pyproject.toml | $(VENV)/bin/python
-	$(RUN)/python -m pip install --quiet --editable ".[report]"
+	$(RUN)/python -m pip install --quiet --editable .
 	@touch $@
 
 # torch and torchvision are installed together first: apart, pip may pick versions that do not fit.

@@ -35,7 +35,9 @@ def test_a_model_card_has_each_models_metrics(program, demo_run):
         metrics = {metric["type"]: metric["value"] for metric in result["metrics"]}
         assert metrics["multi_label_accuracy"] == rows[entry["name"]]["mla"]
         assert metrics["model_failure"] == rows[entry["name"]]["model_failure"]
-        assert result["dataset"]["name"] == f"ImageNet-1k, {rows[entry['name']]['n_evaluated']:,} images with real labels"
+        assert (
+            result["dataset"]["name"] == f"ImageNet-1k, {rows[entry['name']]['n_evaluated']:,} images with real labels"
+        )
 
 
 def test_the_hub_understands_the_card(demo_run):

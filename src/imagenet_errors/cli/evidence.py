@@ -11,7 +11,7 @@ from cyclopts.validators import Number
 
 from imagenet_errors.cli import options
 from imagenet_errors.cli.options import COMPUTING, INPUTS, SOME_FAILED, Basis, EvidenceFiles, Reading, needed
-from imagenet_errors.cli.screen import console, meter, progress, say_json
+from imagenet_errors.cli.screen import console, meter, next_step, progress, say_json
 from imagenet_errors.problems import InputError
 
 if TYPE_CHECKING:
@@ -158,6 +158,7 @@ def find_evidence(
     else:
         for line in done_lines(outcome, planned):
             console().print(line, soft_wrap=True, markup=False)
+        next_step("Next", "evaluate", *predictions, "--annotations", basis.annotations, "--oov-evidence", request.out)
     return SOME_FAILED if outcome.n_failures else 0
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from imagenet_errors.cli import options
-from imagenet_errors.cli.screen import console
+from imagenet_errors.cli.screen import console, waiting
 from imagenet_errors.problems import InputError, counted
 
 _SEVERAL = Parameter(group=options.OUTPUT, show_default=False, negative=())
@@ -61,15 +61,15 @@ def figures(
     if points is None:
         raise InputError("figures", "of what?", fix="Pass RUN_DIR, --published, or both.")
     folder = out or (Path() if run_dir is None else run_dir) / "figures"
-    written = write_figures(
-        FigureRequest(
-            points=points,
-            out=folder,
-            behind=None if ours is None else theirs,
-            groupings=tuple(dict.fromkeys(by or ("data",))),
-            formats=tuple(dict.fromkeys(kinds or FORMATS)),
-            only=types,
-            named=names,
-        )
+    request = FigureRequest(
+        points=points,
+        out=folder,
+        behind=None if ours is None else theirs,
+        groupings=tuple(dict.fromkeys(by or ("data",))),
+        formats=tuple(dict.fromkeys(kinds or FORMATS)),
+        only=types,
+        named=names,
     )
+    with waiting("Drawing"):
+        written = write_figures(request)
     console().print(f"{counted(len(written), 'file')} of {counted(len(points), 'model')} in {folder}", markup=False)

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from imagenet_errors.cli import options
-from imagenet_errors.cli.screen import console, say_json
+from imagenet_errors.cli.screen import console, say_json, waiting
 
 PublishedStatistics = Annotated[
     Path | None,
@@ -62,17 +62,17 @@ def report(
     """Write one HTML page that shows how bad the errors are, which ones, compared with what, and why."""
     from imagenet_errors.report.page.page import ReportRequest, write_report
 
-    written = write_report(
-        ReportRequest(
-            run=run_dir,
-            out=out,
-            models=tuple(dict.fromkeys(model)),
-            images=images,
-            published=published_statistics,
-            n_thumbnails=thumbnails,
-            n_cases=cases,
-        )
+    request = ReportRequest(
+        run=run_dir,
+        out=out,
+        models=tuple(dict.fromkeys(model)),
+        images=images,
+        published=published_statistics,
+        n_thumbnails=thumbnails,
+        n_cases=cases,
     )
+    with waiting("Writing the page"):
+        written = write_report(request)
     if as_json:
         facts = {"path": str(written.path), "n_bytes": written.n_bytes, "n_cases": written.n_cases}
         say_json(facts | {"notes": written.notes})

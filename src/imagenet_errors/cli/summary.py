@@ -36,7 +36,10 @@ def summary(
         int | None, Parameter(help="The first so many only.", group=options.OUTPUT, validator=Number(gte=1))
     ] = None,
     format_: Annotated[
-        str, Parameter(name="--format", help="table, csv, markdown, latex, json or model-card (YAML).", group=options.OUTPUT)
+        str,
+        Parameter(
+            name="--format", help="table, csv, markdown, latex, json or model-card (YAML).", group=options.OUTPUT
+        ),
     ] = "table",
     out: Annotated[Path | None, Parameter(help="A file instead of the screen.", group=options.OUTPUT)] = None,
 ) -> None:

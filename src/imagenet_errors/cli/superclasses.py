@@ -15,7 +15,11 @@ from imagenet_errors.evidence.superclasses import SOURCE
 
 def superclasses(
     name: Annotated[
-        str, Parameter(help="A superclass, or a class by index, wnid or name; all without.", group=options.INPUTS)
+        str,
+        Parameter(
+            help="A superclass, a class by index, wnid or name, or a kind such as dog; all without.",
+            group=options.INPUTS,
+        ),
     ] = "",
     /,
     *,
@@ -41,6 +45,8 @@ def superclasses(
         say(json.dumps(chosen, ensure_ascii=False))
     elif found is None:
         console().print(all_view(relation, labels))
+    elif found.is_kind:
+        console().print(all_view(relation, labels, rows=found.rows))
     elif found.class_index is None:
         console().print(superclass_view(found.rows[0], relation, labels))
     else:

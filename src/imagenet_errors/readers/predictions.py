@@ -123,6 +123,9 @@ def prediction_files(given: Sequence[Path]) -> tuple[Path, ...]:
     return tuple(files)
 
 
+_NOT_READ = (".pkl", ".pickle", ".pt", ".pth", ".h5", ".hdf5", ".mat", ".xlsx", ".tar", ".zip", ".msgpack", ".joblib")
+
+
 def _inside(folder: Path) -> list[Path]:
     nested = [*folder.glob("*"), *folder.glob("*/preds.npz")]
     return sorted(
@@ -135,6 +138,12 @@ def _inside(folder: Path) -> list[Path]:
         and path.stem.upper() != "README"
         and not _lies_beside(path)
     )
+
+
+def unread_files(given: Sequence[Path]) -> tuple[Path, ...]:
+    """Return the files in folders that look like saved predictions and are of a kind that is not read: pickles, ..."""
+    folders = (path for path in given if path.is_dir())
+    return tuple(sorted(path for folder in folders for path in folder.glob("*") if path.suffix.lower() in _NOT_READ))
 
 
 def _lies_beside(path: Path) -> bool:

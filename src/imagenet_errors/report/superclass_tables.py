@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -13,16 +15,19 @@ from imagenet_errors.problems import counted
 _SHOWN = 6
 
 
-def all_view(superclasses: Superclasses, labels: LabelSpace) -> RenderableType:
-    """Return a row a superclass, in file order, with its first members."""
+def all_view(superclasses: Superclasses, labels: LabelSpace, *, rows: Sequence[int] | None = None) -> RenderableType:
+    """Return a row a superclass, in file order, with its first members; only of ``rows``, if given."""
     table = Table(show_edge=False, pad_edge=False)
     for column in ("domain", "superclass", "classes", "members"):
         table.add_column(column, justify="right" if column == "classes" else "left")
-    rows = zip(superclasses.domains, superclasses.names, superclasses.members, strict=True)
-    for domain, name, classes in rows:
+    chosen = range(len(superclasses)) if rows is None else rows
+    for row in chosen:
+        domain, name, classes = superclasses.domains[row], superclasses.names[row], superclasses.members[row]
         shown = ", ".join(labels.names[index] for index in classes[:_SHOWN])
         more = f", ... {len(classes) - _SHOWN} more" if len(classes) > _SHOWN else ""
         table.add_row(Text(domain), Text(name), str(len(classes)), Text(shown + more))
+    if rows is not None:
+        return Group(table, Text(counted(len(rows), "superclass", "superclasses")))
     n_alone = len(superclasses.singles)
     return Group(table, Text(f"{len(superclasses)} superclasses; {counted(n_alone, 'class', 'classes')} alone"))
 
