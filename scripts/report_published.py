@@ -16,10 +16,10 @@ import numpy as np
 
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.labels import GROUPS
-from imagenet_errors.report.figures import STYLE, FigureRequest, error_types, two_piece_figure
+from imagenet_errors.report.figures import STYLE, FigureRequest, two_piece_figure
 from imagenet_errors.report.fits import fit_line, two_piece
 from imagenet_errors.report.looks import SEVERE
-from imagenet_errors.report.published import Points, published_points
+from imagenet_errors.report.points import Points, error_types, published_points
 
 BINS = ((0.0, 80.0, "below 80"), (80.0, 90.0, "80 to 90"), (90.0, 95.0, "90 to 95"), (95.0, 101.0, "95 and above"))
 FIGURE = "published_two_piece"

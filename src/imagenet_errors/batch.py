@@ -17,7 +17,6 @@ from imagenet_errors.files import locked, write_whole
 from imagenet_errors.image_folder import ImageFolder
 from imagenet_errors.images import ImageIndex
 from imagenet_errors.inputs import Inputs, load_annotations
-from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.mistakes import Failure, NothingUsableError, Progress
 from imagenet_errors.predict.job import ModelOutcome, PredictModel
 from imagenet_errors.predict.names import ModelSpec
@@ -67,7 +66,7 @@ def check_coverage(images: ImageFolder, request: BatchRequest) -> None:
         The annotations cannot be used, no image is annotated, or evaluated images are not in the folder.
     """
     request.inputs.check()
-    annotations = load_annotations(request.inputs, imagenet_1k())
+    annotations = load_annotations(request.inputs)
     rows = ImageIndex(annotations.file_names).rows(pa.array(images.names, type=pa.string()), where=images.root)
     if not (rows >= 0).any():
         raise InputError(

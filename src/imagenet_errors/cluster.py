@@ -7,8 +7,8 @@ import socket
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-from imagenet_errors.extras import needs
 from imagenet_errors.problems import InputError
+from imagenet_errors.shipped import needs
 
 _PATIENCE_SECONDS = 20
 T = TypeVar("T")

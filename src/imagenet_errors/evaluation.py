@@ -37,8 +37,9 @@ from imagenet_errors.runs.directory import (
 from imagenet_errors.runs.manifest import (
     LAYOUT,
     FailureFacts,
-    FileFacts,
+    InputFile,
     Manifest,
+    data_set_facts,
     evidence_places,
     file_facts,
     intake_facts,
@@ -61,6 +62,7 @@ class Judged:
     mistakes: Mistakes
     chain: Chain
     verdicts: Verdicts
+    class_rule: str = ""
 
     @cached_property
     def membership(self) -> NDArray[np.bool_]:
@@ -202,18 +204,28 @@ def evaluate(
         The annotations or evidence cannot be used, or no predictions file can; nothing is written then.
     """
     check_out(out)
-    basis = load_basis(inputs)
+    basis = load_basis(inputs, [one for one in predictions if isinstance(one, Path)])
     with gather(predictions, basis, rules=rules, progress=progress) as mistakes:
-        return save(judge(basis, mistakes), out, command=command, failed=failed, progress=progress)
+        judged = judge(basis, mistakes, class_rule=class_rule(basis, rules))
+        return save(judged, out, command=command, failed=failed, progress=progress)
 
 
-def judge(basis: Basis, mistakes: Mistakes) -> Judged:
+def class_rule(basis: Basis, rules: ReadRules | None) -> str:
+    """Say what the models chose from: all classes, or those that occur in the data set."""
+    n_classes, n_occurring = len(basis.labels), len(basis.labels.occurring)
+    if rules is not None and rules.mask_classes:
+        return f"the best of the {n_occurring:,} classes that occur"
+    rule = f"the best of {n_classes:,} classes"
+    return f"{rule}, {n_classes - n_occurring:,} of which do not occur" if n_occurring else rule
+
+
+def judge(basis: Basis, mistakes: Mistakes, *, class_rule: str = "") -> Judged:
     """Give every distinct mistake its verdict."""
     walk = basis.chain.ask(mistakes.cases)
     chain = basis.chain.without_useless(walk)
     if chain is not basis.chain:
         walk = chain.ask(mistakes.cases)
-    return Judged(basis, mistakes, chain, walk.verdicts(basis.class_names))
+    return Judged(basis, mistakes, chain, walk.verdicts(basis.class_names), class_rule)
 
 
 def save(
@@ -274,11 +286,11 @@ def _write_tables(writer: RunWriter, evaluation: Evaluation) -> None:
         writer.table("failures.parquet", pa.Table.from_pylist(rows, schema=FAILURES))
 
 
-def _read_files(mistakes: Mistakes) -> list[FileFacts]:
+def _read_files(mistakes: Mistakes) -> list[InputFile]:
     """Return the predictions files by the hash of the bytes that were read, even where they are gone by now."""
     hashes = {model.source: model.intake.sha256 for model in mistakes.models if model.intake.sha256}
     return [
-        FileFacts(str(path.resolve()), path.stat().st_size if path.exists() else 0, sha256)
+        InputFile(str(path.resolve()), path.stat().st_size if path.exists() else 0, sha256)
         for path, sha256 in hashes.items()
     ]
 
@@ -299,6 +311,8 @@ def _manifest(evaluation: Evaluation, command: Sequence[str]) -> Manifest:
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         annotations=basis.inputs.annotations_place,
         rejected_labels=basis.inputs.rejected_labels,
+        class_rule=evaluation.judged.class_rule,
+        **data_set_facts(basis.inputs),
         n_annotated=len(annotations),
         n_evaluated=n_evaluated,
         n_excluded=len(annotations) - n_evaluated,

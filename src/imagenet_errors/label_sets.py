@@ -43,13 +43,15 @@ def combined(sets: Sequence[Annotations], how: str) -> Annotations:
     problematic = np.zeros(len(names), dtype=np.bool_)
     for each, place in zip(sets, rows, strict=True):
         problematic[place[each.problematic]] = True
+    originals = _originals(sets, rows, names).take(kept)
     return Annotations(
         f"{how} of {', '.join(each.name for each in sets)}",
         names.take(pa.array(kept)),
-        _labels(sets, rows, names)[kept],
+        originals.values[originals.offsets[:-1]].astype(np.int16),
         Ragged.of_pairs(codes >> 16, codes & 0xFFFF, len(names)).take(kept),
         problematic[kept],
         sets[0].rejected_labels,
+        originals if (originals.lengths > 1).any() else None,
     )
 
 
@@ -77,17 +79,19 @@ def _all_images(sets: Sequence[Annotations]) -> tuple[pa.StringArray, list[NDArr
     return names, [index.rows(each.file_names, where=each.name) for each in sets]
 
 
-def _labels(sets: Sequence[Annotations], rows: Sequence[NDArray[np.int64]], names: pa.StringArray) -> NDArray[np.int16]:
-    label = np.full(len(names), -1, dtype=np.int16)
-    for each, place in zip(sets, rows, strict=True):
-        differs = (label[place] >= 0) & (label[place] != each.label)
+def _originals(sets: Sequence[Annotations], rows: Sequence[NDArray[np.int64]], names: pa.StringArray) -> Ragged:
+    """Return the original labels of all images, refusing sets that differ over one."""
+    places = [place[each.originals.owners] for each, place in zip(sets, rows, strict=True)]
+    values = [each.originals.values for each in sets]
+    originals = Ragged.of_pairs(np.concatenate(places), np.concatenate(values), len(names))
+    for each, place in reversed(list(zip(sets, rows, strict=True))):
+        differs = originals.lengths[place] != each.originals.lengths
         if differs.any():
             row = int(np.argmax(differs))
             raise InputError(
                 each.name,
-                f"another original label than {sets[0].name} for {counted(int(differs.sum()), 'image')}",
-                example=f"{each.file_names[row]}: {each.label[row]}, not {label[place[row]]}",
+                f"another original label than in other label sets for {counted(int(differs.sum()), 'image')}",
+                example=f"{each.file_names[row]}: {each.label[row]} among {originals[int(place[row])].tolist()}",
                 fix="Combine label sets of the same data set.",
             )
-        label[place] = each.label
-    return label
+    return originals

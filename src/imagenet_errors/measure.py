@@ -119,3 +119,20 @@ def class_average(
 def _counts_as(kinds: tuple[str, ...]) -> NDArray[np.bool_]:
     """Return bool [T]: the types that count as one of these."""
     return np.array([COUNTS_AS[name] in kinds for name in ERROR_TYPES])
+
+
+def rank_correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    """Return Spearman's rank correlation of two columns [M], ties sharing a rank; NaN where undefined."""
+    defined = ~(np.isnan(a) | np.isnan(b))
+    first, second = (_ranks(column[defined]) for column in (a, b))
+    if len(first) < 2 or not first.std() or not second.std():
+        return float("nan")
+    return float(np.corrcoef(first, second)[0, 1])
+
+
+def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return ranks from 1; equal values get the mean of theirs."""
+    _, place, n_equal = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(n_equal)
+    ranks: NDArray[np.float64] = (last - (n_equal - 1) / 2)[place]
+    return ranks

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imagenet_errors.inputs import Basis
+from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.memory import InMemory
 from imagenet_errors.readers.predictions import ModelReading, ReadRules, model_name, prediction_files, read_models
@@ -82,6 +83,8 @@ class Tally:
     n_rejected_label_named: int
     n_labelled: int = 0
     n_right: int = 0
+    n_outside: int | None = None
+    """How often it named a class that no image of the data set shows; None where all classes occur."""
 
 
 @dataclass(frozen=True)
@@ -120,11 +123,11 @@ class _Collector:
 
     folder: Path
     annotations: Annotations
-    n_classes: int
+    labels: LabelSpace
     made: NDArray[np.bool_] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.made = np.zeros((len(self.annotations), self.n_classes), dtype=np.bool_)
+        self.made = np.zeros((len(self.annotations), len(self.labels)), dtype=np.bool_)
 
     def put(self, predictions: Predictions, *, source: Path, number: str) -> ModelPredictions:
         """Put the predictions of evaluated images aside; may be called from several threads."""
@@ -138,7 +141,8 @@ class _Collector:
             arrays["confidence"] = predictions.confidence[counts]
         path = self.folder / f"{number}.npz"
         np.savez(path, **arrays)  # type: ignore[arg-type,unused-ignore]
-        return ModelPredictions(predictions.model, _tally(predictions, annotations), predictions.intake, path, source)
+        tally = _tally(predictions, annotations, self.labels)
+        return ModelPredictions(predictions.model, tally, predictions.intake, path, source)
 
     def cases(self) -> Cases:
         """Return every (image, wrong prediction) that any model made, once, ordered by image, then class."""
@@ -146,7 +150,7 @@ class _Collector:
         return cases_of(self.annotations, rows, prediction.astype(np.int16))
 
 
-def _tally(predictions: Predictions, annotations: Annotations) -> Tally:
+def _tally(predictions: Predictions, annotations: Annotations, labels: LabelSpace) -> Tally:
     rows, top1 = predictions.rows, predictions.top1
     accepted = annotations.accepts(rows, top1)
     rejected = annotations.label_is_rejected[rows]
@@ -156,9 +160,10 @@ def _tally(predictions: Predictions, annotations: Annotations) -> Tally:
         n_accepted=int(accepted.sum()),
         n_rejected=int(rejected.sum()),
         n_right_against_label=int((rejected & accepted).sum()),
-        n_rejected_label_named=int((rejected & (top1 == annotations.label[rows])).sum()),
+        n_rejected_label_named=int((rejected & annotations.is_label(rows, top1)).sum()),
         n_labelled=predictions.intake.n_labelled,
         n_right=predictions.intake.n_right,
+        n_outside=int((~np.isin(top1, labels.occurring)).sum()) if labels.occurring else None,
     )
 
 
@@ -210,13 +215,18 @@ def gather(
     """
     items = _items(given)
     with tempfile.TemporaryDirectory(prefix="imagenet-errors-") as folder:
-        collector = _Collector(Path(folder), basis.annotations, len(basis.labels))
-        answers = _read_all(items, basis, rules or ReadRules(), collector=collector, progress=progress)
+        collector = _Collector(Path(folder), basis.annotations, basis.labels)
+        answers = _read_all(items, basis, _rules(rules, basis), collector=collector, progress=progress)
         models, failures = _sorted_out(answers)
         if not models:
             raise NothingUsableError(failures)
         files = tuple(item.what for item in items if isinstance(item.what, Path))
         yield Mistakes(collector.cases(), models, failures, files)
+
+
+def _rules(rules: ReadRules | None, basis: Basis) -> ReadRules:
+    """Return how files are read, with what the data set says of names."""
+    return replace(rules or ReadRules(), setting=basis.inputs.data_set.setting)
 
 
 def _sorted_out(answers: Iterable[Answer]) -> tuple[tuple[ModelPredictions, ...], tuple[Failure, ...]]:

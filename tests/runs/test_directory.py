@@ -121,7 +121,7 @@ def test_run_json_is_put_in_place_last(tmp_path, monkeypatch):
         pytest.param(lambda out: out.write_text("mine"), "is a file, not a folder", id="a file"),
         pytest.param(
             lambda out: (out / "verdicts").mkdir(parents=True) or (out / "verdicts" / "thesis.tex").write_text("mine"),
-            "holds files of another kind",
+            "holds 1 file that this program would replace and did not write",
             id="somebody else's verdicts",
         ),
     ],

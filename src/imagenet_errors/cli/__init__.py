@@ -27,6 +27,7 @@ COMMANDS = {
     "predict": "predict resnet50 'vit_*' --images imagenet/val --out predictions",
     "batch": "batch 'resnet*' --images imagenet/val --annotations multilabel --out runs/all",
     "evidence": "evidence runs/preds --images imagenet/val --train-images imagenet/train --out oov.parquet",
+    "explain": "explain runs/all --model resnet50 --images imagenet/val",
     "agreement": "agreement --human vit3b --human greedy-soups --oov-evidence oov.parquet --out runs/agreement",
     "sensitivity": "sensitivity predictions/ --label-set labels.csv --oov-evidence oov.parquet --out runs/s",
     "superclasses": "superclasses terriers",

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from imagenet_errors.cli import options
-from imagenet_errors.cli.options import EvidenceFiles, PanelBasis
+from imagenet_errors.cli.options import EvidenceFiles, PanelBasisOptions
 from imagenet_errors.cli.screen import console, say_json
 
 BOTH = "panel"
@@ -33,7 +33,7 @@ PanelList = Annotated[
 def agreement(
     *,
     human: Human = (BOTH,),
-    basis: PanelBasis = options.FROM_EXPERTS,
+    basis: PanelBasisOptions = options.FROM_EXPERTS,
     evidence: EvidenceFiles = options.NO_FILES,
     panel_list: PanelList = True,
     list_at_most: Annotated[

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from imagenet_errors.cli import options, predicting
 from imagenet_errors.cli.evaluate import end_of_run
-from imagenet_errors.cli.options import COMPUTING, SOME_FAILED, Basis, EvidenceFiles
+from imagenet_errors.cli.options import COMPUTING, SOME_FAILED, BasisOptions, EvidenceFiles
 from imagenet_errors.cli.predicting import Computing
 from imagenet_errors.cli.screen import console, progress, remark
 from imagenet_errors.problems import InputError
@@ -25,7 +25,7 @@ def batch(
     *models: predicting.Models,
     images: predicting.Images = None,
     checkpoint: predicting.Checkpoint = None,
-    basis: Basis = options.AS_PUBLISHED,
+    basis: BasisOptions = options.AS_PUBLISHED,
     evidence: EvidenceFiles = options.NO_FILES,
     allow_partial: Annotated[
         bool, Parameter(help="Evaluate just the images that the folder has.", group=options.INPUTS, negative=())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from imagenet_errors.cli import options
-from imagenet_errors.cli.options import SOME_FAILED, Basis, EvidenceFiles, Reading
+from imagenet_errors.cli.options import SOME_FAILED, BasisOptions, EvidenceFiles, ReadingOptions
 from imagenet_errors.cli.screen import complain, console, is_quiet, next_step, progress, remark, say, say_json
 from imagenet_errors.problems import counted
 
@@ -23,9 +23,9 @@ Demo = Annotated[bool, Parameter(help="Evaluate the shipped predictions.", group
 
 def evaluate(
     *predictions: options.Predictions,
-    basis: Basis = options.AS_PUBLISHED,
+    basis: BasisOptions = options.AS_PUBLISHED,
     evidence: EvidenceFiles = options.NO_FILES,
-    reading: Reading = options.READ_STRICTLY,
+    reading: ReadingOptions = options.READ_STRICTLY,
     demo: Demo = False,
     offline: options.Offline = False,
     out: options.Out = None,

@@ -10,7 +10,15 @@ from cyclopts import App, Parameter
 from cyclopts.validators import Number
 
 from imagenet_errors.cli import options
-from imagenet_errors.cli.options import COMPUTING, INPUTS, SOME_FAILED, Basis, EvidenceFiles, Reading, needed
+from imagenet_errors.cli.options import (
+    COMPUTING,
+    INPUTS,
+    SOME_FAILED,
+    BasisOptions,
+    EvidenceFiles,
+    ReadingOptions,
+    needed,
+)
 from imagenet_errors.cli.screen import console, meter, next_step, progress, say_json
 from imagenet_errors.problems import InputError
 
@@ -28,7 +36,7 @@ evidence = App(
 
 @Parameter(name="*", group=INPUTS)
 @dataclass(frozen=True, kw_only=True)
-class Neighbours:
+class NeighbourOptions:
     """Where an image's nearest neighbours come from."""
 
     pool: Annotated[
@@ -91,7 +99,7 @@ class Encoding:
     engine: Annotated[str, Parameter(help="local, or ray: a task a shard of the pool.")] = "local"
 
 
-_TRAINING, _PUBLISHED = Neighbours(), Encoding()
+_TRAINING, _PUBLISHED = NeighbourOptions(), Encoding()
 
 
 @evidence.default
@@ -101,10 +109,10 @@ def find_evidence(
         Path | None,
         Parameter(help="The evaluated images, in class folders or flat. Needed.", group=INPUTS, show_default=False),
     ] = None,
-    neighbours: Neighbours = _TRAINING,
-    basis: Basis = options.AS_PUBLISHED,
+    neighbours: NeighbourOptions = _TRAINING,
+    basis: BasisOptions = options.AS_PUBLISHED,
     files: EvidenceFiles = options.NO_FILES,
-    reading: Reading = options.READ_STRICTLY,
+    reading: ReadingOptions = options.READ_STRICTLY,
     encoding: Encoding = _PUBLISHED,
     plan: Annotated[bool, Parameter(help="Say what there is to do, and stop.", negative=())] = False,
     cover: Annotated[
@@ -158,7 +166,8 @@ def find_evidence(
     else:
         for line in done_lines(outcome, planned):
             console().print(line, soft_wrap=True, markup=False)
-        next_step("Next", "evaluate", *predictions, "--annotations", basis.annotations, "--oov-evidence", request.out)
+        labels = (word for name in basis.annotations for word in ("--annotations", name))
+        next_step("Next", "evaluate", *predictions, *labels, "--oov-evidence", request.out)
     return SOME_FAILED if outcome.n_failures else 0
 
 
@@ -189,9 +198,9 @@ def merge_tables(
 )
 def plan_evidence(
     *predictions: options.Predictions,
-    basis: Basis = options.AS_PUBLISHED,
+    basis: BasisOptions = options.AS_PUBLISHED,
     files: EvidenceFiles = options.NO_FILES,
-    reading: Reading = options.READ_STRICTLY,
+    reading: ReadingOptions = options.READ_STRICTLY,
     out: Annotated[
         Path | None,
         Parameter(help="List the missing cases there (.csv or .parquet), the commonest first.", group=options.OUTPUT),

@@ -9,14 +9,14 @@ from cyclopts import Parameter
 
 from imagenet_errors.cli import options
 from imagenet_errors.cli.agreement import BOTH, Human, PanelList
-from imagenet_errors.cli.options import EvidenceFiles, PanelBasis
+from imagenet_errors.cli.options import EvidenceFiles, PanelBasisOptions
 from imagenet_errors.cli.screen import console, progress
 
 
 def sensitivity(
     *predictions: options.Predictions,
     human: Human = (BOTH,),
-    basis: PanelBasis = options.FROM_EXPERTS,
+    basis: PanelBasisOptions = options.FROM_EXPERTS,
     evidence: EvidenceFiles = options.NO_FILES,
     panel_list: PanelList = True,
     label_set: Annotated[
@@ -37,13 +37,13 @@ def sensitivity(
             negative=(),
         ),
     ] = (),
-    reading: options.Reading = options.READ_STRICTLY,
+    reading: options.ReadingOptions = options.READ_STRICTLY,
     figure: Annotated[bool, Parameter(help="Draw the figure (needs the extra report).", group=options.OUTPUT)] = True,
     offline: options.Offline = False,
     out: options.Out = None,
 ) -> None:
     """Vary each design choice alone: what becomes of the agreement and of the models' distributions."""
-    from imagenet_errors.extras import needs
+    from imagenet_errors.shipped import needs
     from imagenet_errors.study.panel import panel_files
     from imagenet_errors.study.sensitivity import SensitivityRequest
     from imagenet_errors.study.sensitivity import sensitivity as vary

@@ -25,7 +25,8 @@ def summary(
     where: Annotated[
         tuple[str, ...],
         Parameter(
-            help="arch_family=cnn, pretraining=CLIP, n_parameters<30e6, ... May be given several times.",
+            help="A condition in SQL, such as \"n_parameters < 30e6 AND arch_family = 'cnn'\"; "
+            "may be given several times.",
             group=options.OUTPUT,
             show_default=False,
             negative=(),
@@ -45,7 +46,14 @@ def summary(
 ) -> None:
     """Rank a run's models by any column; filter by what is known of them; export."""
     from imagenet_errors.report.exchange import exchange_writers
-    from imagenet_errors.report.leaderboard import WRITERS, Choice, choose, leaderboard_view, read_leaderboard
+    from imagenet_errors.report.leaderboard import (
+        WRITERS,
+        Choice,
+        choose,
+        is_partial,
+        leaderboard_view,
+        read_leaderboard,
+    )
 
     writers = WRITERS | exchange_writers(run_dir)
     if format_ not in ("table", *writers):
@@ -53,6 +61,9 @@ def summary(
     table = read_leaderboard(run_dir)
     names = table.column_names if columns == "all" else [name.strip() for name in columns.split(",") if name.strip()]
     chosen = choose(table, Choice(sort, ascending, where, tuple(names), top))
+    if is_partial(table, sort):
+        note = f"Note: {sort} hangs on evidence that was missing; this is the order of what could be counted."
+        print(note, file=sys.stderr)
     if out is None and format_ == "table":
         console().print(leaderboard_view(chosen))
         return

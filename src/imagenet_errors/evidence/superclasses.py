@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imagenet_errors.evidence.source import Loaded, Source, Subject
-from imagenet_errors.evidence.superclass_files import Group, read_groups
+from imagenet_errors.evidence.superclass_files import NOT_REVIEWED, Group, read_groups
 from imagenet_errors.labels import LabelSpace, imagenet_1k
+from imagenet_errors.problems import counted
 from imagenet_errors.shipped import shipped
 from imagenet_errors.wordnet import load_wordnet
 
@@ -144,7 +145,9 @@ def _load(paths: tuple[Path, ...], subject: Subject) -> Loaded:
         return Loaded(None, reason="no superclasses of these classes were given: pass --superclasses DIR")
     if not paths:
         return Loaded(load_superclasses(labels=subject.labels))
-    return Loaded(load_superclasses(paths[0], labels=subject.labels))
+    found = load_superclasses(paths[0], labels=subject.labels)
+    n_open = sum(name.endswith(f"({NOT_REVIEWED})") for name in found.names)
+    return Loaded(found, (f"{counted(n_open, 'superclass', 'superclasses')} {NOT_REVIEWED}",) if n_open else ())
 
 
 SOURCE = Source(

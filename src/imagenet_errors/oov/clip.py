@@ -19,9 +19,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from imagenet_errors.extras import needs
 from imagenet_errors.oov.cosine import is_unit, normalised
 from imagenet_errors.problems import InputError
+from imagenet_errors.shipped import needs
 
 PROMPT = "A photo of a {}"
 """Source: Peychev et al., NeurIPS 2023 (fine-grained OOV errors)."""

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imagenet_errors.extras import needs
 from imagenet_errors.problems import InputError, counted
+from imagenet_errors.shipped import needs
 
 Vectors = NDArray[np.floating[Any]]
 Float64 = NDArray[np.float64]

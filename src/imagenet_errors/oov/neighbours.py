@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imagenet_errors.extras import needs
 from imagenet_errors.oov.cosine import Float64, is_unit, on_grid
 from imagenet_errors.oov.pool import Pool
 from imagenet_errors.problems import InputError
+from imagenet_errors.shipped import needs
 
 N_KEPT, N_USED = 50, 10
 """Source: the published ``valid_clip_knn.npz`` holds 50; the method uses 10."""

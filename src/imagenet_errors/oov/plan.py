@@ -238,7 +238,7 @@ def make_plan(request: OovRequest, *, progress: Progress = silent) -> OovPlan:
         Something given cannot be used; the text says what.
     """
     request.check()
-    basis = load_basis(request.inputs)
+    basis = load_basis(request.inputs, request.predictions)
     annotations, superclasses = basis.annotations, basis.evidence["superclasses"]
     with gather(request.predictions, basis, rules=request.rules, progress=progress) as mistakes:
         reached = reaching_cases(mistakes, basis)

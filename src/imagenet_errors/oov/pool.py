@@ -17,7 +17,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from imagenet_errors import cluster
-from imagenet_errors.extras import needs
 from imagenet_errors.image_folder import LabelledImages, file_sha256
 from imagenet_errors.oov import clip
 from imagenet_errors.oov.clip import EncoderSpec
@@ -34,6 +33,7 @@ from imagenet_errors.oov.shards import (
     write_shard,
 )
 from imagenet_errors.problems import InputError, counted
+from imagenet_errors.shipped import needs
 
 ENGINES = ("local", "ray")
 SHARD_ROWS = 4096

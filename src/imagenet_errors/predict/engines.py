@@ -15,11 +15,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from imagenet_errors import cluster
-from imagenet_errors.extras import needs
 from imagenet_errors.predict.inference import choose_device, device_works
 from imagenet_errors.predict.job import ModelOutcome, PredictModel, reason_of
 from imagenet_errors.predict.names import ModelSpec
 from imagenet_errors.problems import InputError
+from imagenet_errors.shipped import needs
 
 _IN_WAITING = 2
 """Tasks handed to Ray for each that can run at once, so that no worker waits for the next."""

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imagenet_errors.extras import needs
 from imagenet_errors.image_folder import ImageFolder
 from imagenet_errors.predict.networks import Head, Network
 from imagenet_errors.predict.settings import Settings
 from imagenet_errors.problems import InputError
+from imagenet_errors.shipped import needs
 
 TOP_K = 5
 _MOST_WORKERS = 16

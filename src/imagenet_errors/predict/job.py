@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from imagenet_errors import __version__
-from imagenet_errors.extras import needs
 from imagenet_errors.image_folder import ImageFolder, refuse_missing
 from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.predict.inference import Outputs, choose_device, predict_images
@@ -26,6 +25,7 @@ from imagenet_errors.predict.settings import Settings
 from imagenet_errors.predict.table import LAYOUT, prediction_bytes
 from imagenet_errors.predict.weights import cached_weights, delete_weights, go_offline, refuse_unfetched
 from imagenet_errors.problems import InputError
+from imagenet_errors.shipped import needs
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from imagenet_errors.extras import needs
 from imagenet_errors.problems import InputError
+from imagenet_errors.shipped import needs
 
 OWN_TAG = "checkpoint"
 _LONGEST_TAG = 80

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imagenet_errors.extras import needs
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.predict.names import ModelSpec
 from imagenet_errors.predict.settings import Settings
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.class_axis import IMAGENET_1K, axis_names, class_axis
+from imagenet_errors.shipped import needs
 
 
 @dataclass(frozen=True, eq=False)

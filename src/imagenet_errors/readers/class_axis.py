@@ -71,7 +71,7 @@ def class_axis(name: str, labels: LabelSpace) -> ClassAxis:
     """
     if name in (IMAGENET_1K, str(len(labels))):
         return ClassAxis(IMAGENET_1K, np.arange(len(labels), dtype=np.int16))
-    known = _shipped_axes()
+    known = _shipped_axes() if labels.is_imagenet else {}
     if name in known:
         width, places = known[name]
         class_at = np.full(width, -1, dtype=np.int16)
@@ -167,7 +167,7 @@ def _json_lines(file: Opened, path: Path) -> list[str]:
 
 
 def _text_lines(text: bytes) -> list[str]:
-    """Return the lines in output order, without a header; by the numbers in front, if they are an order."""
+    """Return the lines in output order, without a header; by the whole numbers beside, if they are an order."""
     lines = [line.strip() for line in text.decode("utf-8", "replace").splitlines() if line.strip()]
     is_header = bool(lines) and not _first_wnid(lines[0]) and bool(_HEADERS & set(re.split(r"\W+", lines[0].lower())))
     lines = lines[is_header:]

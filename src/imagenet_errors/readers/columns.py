@@ -194,7 +194,7 @@ def image_names(fields: Sequence[Field], where: Path | str) -> Field | None:
     """
     plain = [field for field in fields if field.n_values == 1 and not field.is_list]
     texts = [field for field in plain if field.content in TEXTUAL]
-    return _name(plain, where) or (texts[0] if len(texts) == 1 else plain[0] if len(plain) == 1 else None)
+    return _name(plain, where) or (texts[0] if len(texts) == 1 else None)
 
 
 def _name(fields: Sequence[Field], where: Path | str) -> Field | None:

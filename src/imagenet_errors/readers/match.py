@@ -226,7 +226,7 @@ def _reading(
 ) -> Reading:
     ranks = resolved.raw.ranks
     return Reading(
-        label=annotations.label[rows[usable]].astype(np.int64),
+        label=annotations.label_beside(rows[usable], resolved.top1[usable]).astype(np.int64),
         top1=resolved.top1[usable].astype(np.int64),
         rows=rows[usable],
         place=usable,

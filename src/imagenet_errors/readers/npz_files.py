@@ -32,6 +32,7 @@ _UNTORCH = (
     '    numpy.savez("FILE.npz", logits=saved.float().numpy())  # and file_names=[...] where you have them'
 )
 _MOST_MEMBERS = 1000
+_LONGEST_END = (1 << 16) + 22
 _ALWAYS_UNPACKED = 1 << 29
 _MOST_UNPACKED = 20
 """An archive may unpack to 512 MB (50,000 rows of 1,000 float64 are 400), a larger one to 20 times its size."""
@@ -126,6 +127,7 @@ def read_npz(file: Opened, stated: Mapping[str, str]) -> Columns | RawPrediction
 
 def _members(file: Opened) -> list[_Member]:
     path = file.path
+    _refuse_many(file)
     with refusing_damage(path), zipfile.ZipFile(file.stream()) as archive:
         entries = archive.infolist()
         _refuse_other_archives([entry.filename for entry in entries], path)
@@ -148,10 +150,17 @@ def _refuse_other_archives(names: list[str], path: Path) -> None:
         raise InputError(path, "this is a zip archive without arrays", example=example, fix="Unpack it first.")
 
 
+def _refuse_many(file: Opened) -> None:
+    """Refuse an archive of more members than any model writes, by its last record: listing them takes seconds."""
+    end = bytes(file.content[-_LONGEST_END:])
+    at = end.rfind(b"PK\x05\x06")
+    n_members = int.from_bytes(end[at + 10 : at + 12], "little") if at >= 0 else 0
+    if n_members > _MOST_MEMBERS:
+        what = f"{n_members:,} arrays; at most {_MOST_MEMBERS:,} are read"
+        raise InputError(file.path, what, fix="Save one array with a row an image.")
+
+
 def _refuse_bomb(entries: list[zipfile.ZipInfo], n_bytes: int, path: Path) -> None:
-    if len(entries) > _MOST_MEMBERS:
-        what = f"{len(entries):,} arrays; at most {_MOST_MEMBERS:,} are read"
-        raise InputError(path, what, fix="Save one array with a row an image.")
     unpacked = sum(entry.file_size for entry in entries)
     limit = max(_ALWAYS_UNPACKED, _MOST_UNPACKED * n_bytes)
     if unpacked > limit:
@@ -271,5 +280,7 @@ def texts_of_arrays(file: Opened) -> pa.StringArray:
     else:
         arrays = [array_in(file.content, file.path)]
     if not arrays or arrays[0].dtype.kind not in "SU" or arrays[0].ndim != 1:
-        raise InputError(file.path, "no array [n] of image names", fix=f"Save one called {_NAME_ARRAYS[0]!r}.")
+        held = _listed(_members(file)) if file.head.startswith(b"PK") else f"an array of {arrays[0].dtype}"
+        what = f"no list of image names: it holds {held}"
+        raise InputError(file.path, what, fix=f"Save an array [n] of texts, called {_NAME_ARRAYS[0]!r} in an npz file.")
     return plain(arrow_column(arrays[0], file.path))

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from imagenet_errors.images import ImageIndex
 from imagenet_errors.labels import LabelSpace
@@ -14,7 +20,8 @@ from imagenet_errors.readers.formats import ENDINGS, raw_of
 from imagenet_errors.readers.match import MatchRules, match
 from imagenet_errors.readers.memory import InMemory
 from imagenet_errors.readers.opened import opened
-from imagenet_errors.readers.resolve import Resolved
+from imagenet_errors.readers.raw import RawPredictions
+from imagenet_errors.readers.resolve import Resolved, rows_taken
 from imagenet_errors.tables import Annotations, Predictions
 
 
@@ -22,14 +29,18 @@ from imagenet_errors.tables import Annotations, Predictions
 class ReadRules:
     """What the user stated about predictions files; everything else is proven from the file or refused.
 
-    ``class_axis`` is a known axis or a file of wnids; ``columns`` role -> column name; for ``row_order`` and
-    the rest see ``match.MatchRules``."""
+    ``class_axis`` is a known axis or a file of wnids; ``columns`` role -> column name; ``mask_classes``: of scores or
+    ranks take the best class that occurs in the data set; ``setting``: a regular expression for the part of a name
+    that tells settings in one file apart, which the data set knows; for ``row_order`` and the rest see
+    ``match.MatchRules``."""
 
     row_order: str | None = None
     class_axis: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     allow_partial: bool = False
     check_order: bool = True
+    mask_classes: bool = False
+    setting: str = ""
 
 
 @dataclass(frozen=True)
@@ -55,17 +66,49 @@ def read_models(
     path = given.path if isinstance(given, InMemory) else given
     matching = MatchRules(rules.row_order, rules.allow_partial, rules.check_order)
     images = ImageIndex(annotations.file_names)
-    reader = Reader(annotations, labels, images, matching, rules.class_axis, path)
+    reader = Reader(annotations, labels, images, matching, rules.class_axis, path, rules.mask_classes)
 
     def reading(header: str, resolved: Resolved) -> ModelReading:
-        model = header or name or model_name(path)
+        model = _as_file_name(header) or name or model_name(path)
         return ModelReading(model, lambda: match(resolved, annotations, labels, model=model, path=path, rules=matching))
 
+    def readings(raw: RawPredictions) -> tuple[ModelReading, ...]:
+        if not rules.setting or raw.names is None or not _has_settings(raw, rules.setting):
+            return tuple(reading(header, resolved) for header, resolved in told_apart(raw, reader))
+        alone = reader.resolve(raw)
+        return tuple(
+            reading(f"{name or model_name(path)} {setting}", rows_taken(alone, rows))
+            for setting, rows in _settings(raw, rules.setting)
+        )
+
     if isinstance(given, InMemory):
-        return tuple(reading(header, resolved) for header, resolved in told_apart(given.raw, reader))
+        return readings(given.raw)
     with opened(path) as file:
-        raw = replace(raw_of(file, columns=rules.columns), sha256=file.sha256)
-        return tuple(reading(header, resolved) for header, resolved in told_apart(raw, reader))
+        return readings(replace(raw_of(file, columns=rules.columns), sha256=file.sha256))
+
+
+def _as_file_name(header: str) -> str:
+    """Return a column's header as a model's name, which is a file's name too: without slashes."""
+    return re.sub(r"[/\\]+", "_", header.strip()).strip(".")
+
+
+def _written_settings(raw: RawPredictions, pattern: str) -> pa.StringArray:
+    setting = pc.struct_field(pc.extract_regex(raw.names, pattern), "setting")
+    return pc.fill_null(pc.replace_substring_regex(setting, r"[/\\]", " "), "")
+
+
+def _has_settings(raw: RawPredictions, pattern: str) -> bool:
+    """Say whether names tell more than one setting; a file of one is one model as it is."""
+    return bool(pc.count_distinct(_written_settings(raw, pattern)).as_py() > 1)
+
+
+def _settings(raw: RawPredictions, pattern: str) -> Iterator[tuple[str, NDArray[np.int64]]]:
+    """Yield each setting, such as ``fog 1``, and its rows."""
+    encoded = pc.dictionary_encode(_written_settings(raw, pattern))
+    codes = encoded.indices.to_numpy()
+    named = sorted(enumerate(encoded.dictionary.to_pylist()), key=lambda pair: pair[1])
+    for code, setting in named:
+        yield setting or "without a setting", np.flatnonzero(codes == code)
 
 
 def read_predictions(path: Path, annotations: Annotations, labels: LabelSpace, *, rules: ReadRules) -> Predictions:

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from imagenet_errors.images import ImageIndex
 from imagenet_errors.problems import InputError, counted
-from imagenet_errors.readers.annotations import val_labels
 from imagenet_errors.readers.order import fits_clearly, fitting_shift
+from imagenet_errors.readers.original_labels import has_val_labels, val_labels
 from imagenet_errors.readers.tables import read_names
 from imagenet_errors.tables import Annotations
 
@@ -42,7 +42,7 @@ class RowOrder:
 
 def known_orders(annotations: Annotations, images: ImageIndex) -> tuple[RowOrder, ...]:
     """Return the orders that the rows of a file about these images could be in."""
-    if images.is_val:
+    if images.is_val and has_val_labels(annotations):
         label = val_labels()
         by_label = np.argsort(label, kind="stable")
         by_name = images.rows_of_numbers(np.arange(1, len(label) + 1))
@@ -54,6 +54,8 @@ def known_orders(annotations: Annotations, images: ImageIndex) -> tuple[RowOrder
     lexicographic = sorted(range(len(paths)), key=lambda row: paths[row].rpartition("/")[::2])
     natural = sorted(range(len(paths)), key=lambda row: _natural_key(paths[row]))
     orders = {"imagefolder": lexicographic} | ({} if natural == lexicographic else {"natural": natural})
+    if annotations.file_order is not None:
+        orders["annotations"] = annotations.file_order.tolist()
     return tuple(
         RowOrder(name, np.array(rows, dtype=np.int64), annotations.label[rows]) for name, rows in orders.items()
     )

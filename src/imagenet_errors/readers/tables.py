@@ -5,6 +5,7 @@ missing, of a wrong type, or empty, with the first row."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -20,13 +21,18 @@ from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.assemble import Columns
 from imagenet_errors.readers.columns import image_names
-from imagenet_errors.readers.fields import Content, fields_of, plain
+from imagenet_errors.readers.fields import Content, fields_of, is_positional, looks_like_image, plain
 from imagenet_errors.readers.formats import columns_of, recognised
+from imagenet_errors.readers.headers import Meaning, is_unlabelled, meaning_of, words_of
 from imagenet_errors.readers.label_text import label_texts
 from imagenet_errors.readers.npz_files import texts_of_arrays
 from imagenet_errors.readers.opened import Opened, opened
 from imagenet_errors.readers.values import class_indices, has_no_value, numbers, to_numpy
 
+_SEPARATED = re.compile(rb"[,;|\t\[{]")
+_ORDER = frozenset(("index", "idx", "id", "row", "position", "order", "place", "number", "no"))
+"""Words in the header of a column that numbers the rows."""
+_SEVERAL = 20
 _YES = ("true", "t", "yes", "y", "1", "1.0", "x")
 _NO = ("false", "f", "no", "n", "0", "0.0", "", "null", "none", "nan")
 
@@ -37,9 +43,9 @@ class Kind(StrEnum):
     TEXT = "text"
     WHOLE = "whole numbers"
     NUMBER = "numbers"
-    FLAG = "yes or no"
-    CLASS = "a class"
-    CLASSES = "classes"
+    FLAG = "truth value"
+    CLASS = "class"
+    CLASSES = "class list"
     ANY = "anything"
 
 
@@ -111,12 +117,12 @@ class _Cells:
     def read(self, column: Column, array: pa.Array) -> pa.Array:
         if column.kind is Kind.ANY:
             return array
-        if column.kind is Kind.FLAG:
-            return self._flags(column, array)
         if column.kind is Kind.CLASSES:
             return self._classes(column, array)
-        if column.needed:
+        if column.needed or column.kind is Kind.CLASS:
             self._refuse_empty(column, array)
+        if column.kind is Kind.FLAG:
+            return self._flags(column, array)
         if column.kind is Kind.TEXT:
             return pc.utf8_trim_whitespace(self._text(column, array))
         if column.kind is Kind.CLASS:
@@ -185,8 +191,9 @@ class _Cells:
         distinct = encoded.dictionary.to_pylist()
         meant = label_texts(labels).classes_of([text for text in distinct if not text.lstrip("+-").isdecimal()])
         by_code = np.array([meant[text] if text in meant else int(text) for text in distinct], dtype=np.int64)
-        index = by_code[encoded.indices.to_numpy()]
-        named = np.array([text in meant and meant[text] < 0 for text in distinct])[encoded.indices.to_numpy()]
+        codes = encoded.indices.to_numpy()
+        index: NDArray[np.int64] = by_code[codes]
+        named = np.array([text in meant and meant[text] < 0 for text in distinct])[codes]
         if named.any():
             self._refuse(column, named, array, f"Write class indices 0..{len(labels) - 1} or wnids.")
         return index
@@ -201,7 +208,11 @@ class _Cells:
         outside = np.flatnonzero((index < 0) | (index >= n_classes))
         if not outside.size:
             return
-        from_1 = " They seem to count from 1: subtract 1." if index.min() >= 1 and index.max() == n_classes else ""
+        from_1 = (
+            " They seem to count from 1: subtract 1."
+            if index.size >= _SEVERAL and index.min() >= 1 and index.max() == n_classes
+            else ""
+        )
         raise InputError(
             self.path,
             f"{counted(outside.size, 'class', 'classes')} outside 0..{n_classes - 1} in column {column.name}",
@@ -245,6 +256,8 @@ def _names_in(file: Opened) -> pa.StringArray:
     found, content = recognised(file)
     if found.name in ("npy", "npz"):
         return texts_of_arrays(content)
+    if found.is_text and not _SEPARATED.search(content.head):
+        return _lines(bytes(content.content))
     table = found.read(content, {})
     if not isinstance(table, Columns):
         raise InputError(file.path, "no list of image names", fix="Give a name a line.")
@@ -254,11 +267,20 @@ def _names_in(file: Opened) -> pa.StringArray:
         headers = ", ".join(map(repr, table.headers[:8]))
         raise InputError(file.path, f"no column of image names among {headers}", fix="Give a name a line.")
     names = pc.utf8_trim_whitespace(name.members[0].cast(pa.string()).fill_null(""))
-    for field in fields:
-        place = _places(field.members[0]) if field is not name and field.content is Content.INTEGER else None
+    for field in fields[: fields.index(name) + 1] if is_positional(name) else fields:
+        is_order = is_positional(field) or is_unlabelled(field.header) or _ORDER & set(words_of(field.header))
+        place = _places(field.members[0]) if is_order and field.content is Content.INTEGER else None
         if place is not None:
             return names.take(pa.array(np.argsort(place, kind="stable")))
-    return names
+    return names.filter(pc.not_equal(names, ""))
+
+
+def _lines(text: bytes) -> pa.StringArray:
+    """Return a name a line; caffe writes a class number behind it, and a name may hold blanks."""
+    lines = [line.strip("\"' \t\r") for line in text.decode("utf-8").splitlines() if line.strip()]
+    names = [re.sub(r"\s+\d+$", "", line).strip("\"' ") for line in lines]
+    is_header = bool(names) and meaning_of(names[0]) is Meaning.NAME and not looks_like_image(names[0])
+    return pa.array(names[is_header:], type=pa.string())
 
 
 def _places(array: pa.Array) -> NDArray[np.int64] | None:

@@ -68,6 +68,7 @@ SUMMARY = pa.schema(
         ("accepted_accuracy", pa.float64()),
         ("top1_accuracy_all", pa.float64()),
         ("n_without_oov_evidence", pa.int64()),
+        ("n_outside_classes", pa.int64()),
     ]
 )
 ACCURACY = pa.schema(
@@ -141,6 +142,7 @@ def summary_table(results: Sequence[ModelResult]) -> pa.Table:
             "accepted_accuracy": _share(result.tally.n_accepted, result.tally.n_with_accepted),
             "top1_accuracy_all": _share(result.tally.n_right, result.tally.n_labelled),
             "n_without_oov_evidence": result.n_without_oov_evidence,
+            "n_outside_classes": result.tally.n_outside,
             **_accuracies(result.measures, 0),
         }
         for result in results

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.inputs import Basis
-from imagenet_errors.measure import IS_MULTI_LABEL_ERROR
+from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, rank_correlation
 from imagenet_errors.mistakes import Mistakes
 from imagenet_errors.report.comparison import sign_test
 from imagenet_errors.study.outcomes import (
@@ -117,15 +117,6 @@ def mean_share_of_failures(counts: BoundedCounts, *, of_top1_errors: bool = Fals
     totals = errors.sum(axis=1).astype(np.float64)
     totals[totals == 0] = np.nan
     return Bounded(*(float(_mean_over_models(part[:, FAILURE] / totals)) for part in counts))
-
-
-def rank_correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-    """Return Spearman's rank correlation of two columns [M], ties sharing a rank; NaN where undefined."""
-    defined = ~(np.isnan(a) | np.isnan(b))
-    first, second = (_ranks(column[defined]) for column in (a, b))
-    if len(first) < 2 or not first.std() or not second.std():
-        return float("nan")
-    return float(np.corrcoef(first, second)[0, 1])
 
 
 def holm(probabilities: Sequence[float]) -> NDArray[np.float64]:
@@ -254,14 +245,6 @@ def _ends(counts: BoundedCounts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     yes = counts.low.copy()
     yes[:, OOV] = counts.high[:, OOV]
     return counts.known, yes
-
-
-def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return ranks from 1; equal values get the mean of theirs."""
-    _, place, n_equal = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(n_equal)
-    ranks: NDArray[np.float64] = (last - (n_equal - 1) / 2)[place]
-    return ranks
 
 
 def _mean_over_models(values: NDArray[np.float64]) -> NDArray[np.float64]:
