@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from imagenet_errors.chain import Chain
 from imagenet_errors.inputs import Basis, Inputs, load_basis
 from imagenet_errors.labels import ALL
-from imagenet_errors.measure import Measures, group_membership, measure
+from imagenet_errors.measure import Measures, Strata, group_membership, measure, strata
 from imagenet_errors.mistakes import Failure, Given, Mistakes, ModelPredictions, Progress, gather, silent
 from imagenet_errors.readers.predictions import ReadRules
 from imagenet_errors.runs.directory import (
@@ -48,7 +48,30 @@ from imagenet_errors.runs.model_facts import facts_of_file, facts_of_name, with_
 from imagenet_errors.tables import Intake, Predictions, Verdicts
 
 _N_THREADS = 2
+_MOST_IMAGE_SETS = 4
 _BY_TYPE = ("count", "count_min", "count_max", "portion_of_top1_errors", "portion_of_multi_label_errors")
+
+
+@dataclass(frozen=True, eq=False)
+class ImageSet:
+    """What holds of some annotated images (``rows`` int64 [m]) whatever a model says of them, each found out once."""
+
+    rows: NDArray[np.int64]
+    basis: Basis
+    membership: NDArray[np.bool_]
+
+    @cached_property
+    def columns(self) -> tuple[pa.Array, pa.Array, pa.Array, pa.Array]:
+        """The columns file_name, target, accepted and target_name of ``runs.directory.VERDICTS``."""
+        annotations, label = self.basis.annotations, self.basis.annotations.label[self.rows]
+        names = annotations.file_names.take(pa.array(self.rows))
+        accepted = annotations.accepted.take(self.rows).to_arrow()
+        return names, pa.array(label), accepted, class_name_column(label, self.basis.class_names)
+
+    @cached_property
+    def strata(self) -> Strata:
+        """The images by original label and groups."""
+        return strata(self.basis.annotations.label[self.rows], self.membership[:, self.rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +92,19 @@ class Judged:
         """bool [G, n]: the groups of every annotated image."""
         return group_membership(self.basis.annotations.accepted, self.basis.labels)
 
+    @cached_property
+    def _image_sets(self) -> list[ImageSet]:
+        return []
+
+    def images(self, rows: NDArray[np.int64]) -> ImageSet:
+        """Return what holds of the images in these rows for every model: most models have the same images."""
+        for known in self._image_sets:
+            if np.array_equal(known.rows, rows):
+                return known
+        made = ImageSet(rows, self.basis, self.membership)
+        self._image_sets[:] = [made, *self._image_sets[: _MOST_IMAGE_SETS - 1]]
+        return made
+
     def look_up(self, predictions: Predictions) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
         """Return each prediction's error type int8 [m] and its case int64 [m], -1 where it is correct."""
         cases = self.mistakes.cases
@@ -83,20 +119,20 @@ class Judged:
         self, predictions: Predictions, error_type: NDArray[np.int8], case: NDArray[np.int64]
     ) -> list[pa.Array]:
         """Return the columns of ``runs.directory.VERDICTS``."""
-        rows, n_rows = predictions.rows, len(predictions.rows)
-        annotations, confidence = self.basis.annotations, predictions.confidence
+        n_rows, confidence = len(predictions.rows), predictions.confidence
+        file_name, target, accepted, target_name = self.images(predictions.rows).columns
         return [
-            annotations.file_names.take(pa.array(rows)),
-            pa.array(annotations.label[rows]),
+            file_name,
+            target,
             pa.array(predictions.top1),
             pa.nulls(n_rows, pa.float32()) if confidence is None else pa.array(confidence, from_pandas=True),
-            annotations.accepted.take(rows).to_arrow(),
+            accepted,
             error_type_column(error_type),
             self.verdicts.explanation.take(pa.array(case, mask=case < 0)),
             pa.DictionaryArray.from_arrays(
                 pa.array(np.zeros(n_rows, dtype=np.int16)), pa.array([predictions.model], type=pa.string())
             ),
-            class_name_column(annotations.label[rows], self.basis.class_names),
+            target_name,
             class_name_column(predictions.top1, self.basis.class_names),
         ]
 
@@ -121,13 +157,8 @@ class Judged:
             for name, cannot in self.verdicts.lacking.items()
             if name not in self.chain.not_run
         }
-        return measure(
-            error_type,
-            self.basis.annotations.label[predictions.rows],
-            self.membership[:, predictions.rows],
-            groups=self.basis.labels.group_names,
-            lacking=lacking,
-        )
+        parted = self.images(predictions.rows).strata
+        return measure(error_type, parted, groups=self.basis.labels.group_names, lacking=lacking)
 
 
 @dataclass(frozen=True, eq=False)

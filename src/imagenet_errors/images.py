@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from imagenet_errors.problems import InputError, counted
+from imagenet_errors.recent import remembered
 from imagenet_errors.shipped import shipped
 
 _EXTENSION = r"(?i)\.(jpe?g|png|webp|bmp|tiff?|gif)$"
@@ -97,6 +98,10 @@ def _fixed_width_numbers(names: pa.StringArray) -> NDArray[np.int64] | None:
     return numbers
 
 
+numbers_of_column = remembered(val_numbers)
+"""As val_numbers, found out once for a column that comes again."""
+
+
 @dataclass(frozen=True, eq=False)
 class ImageIndex:
     """Finds the row of an image by its name. ``file_names``: one row an image, none double."""
@@ -148,6 +153,16 @@ class ImageIndex:
             return np.full(len(numbers), -1, dtype=np.int64)
         inside = (numbers > 0) & (numbers < len(rows))
         return np.where(inside, rows[np.where(inside, numbers, 0)], -1)
+
+
+index_of = remembered(ImageIndex)
+"""The index of a column of names, made once."""
+
+
+@remembered
+def rows_of_names(images: ImageIndex, names: pa.StringArray, *, where: object) -> NDArray[np.int64]:
+    """Return what :meth:`ImageIndex.rows` returns, found out once for a column that comes again; do not change it."""
+    return images.rows(names, where=where)
 
 
 def _match(

@@ -25,7 +25,7 @@ from imagenet_errors.readers.annotations import (
     read_real,
 )
 from imagenet_errors.readers.label_files import MIN_PROBABILITY, LabelFile, read_label_file
-from imagenet_errors.readers.predictions import prediction_files
+from imagenet_errors.readers.model_files import model_files
 from imagenet_errors.tables import REJECTED_LABELS, Annotations
 
 
@@ -187,7 +187,7 @@ class Basis:
     judged_by: tuple[FileFacts, ...] = ()
     """The files of labels and evidence as they were loaded; published ones with address, commit and licence."""
 
-    @property
+    @cached_property
     def class_names(self) -> pa.StringArray:
         """The classes' names, for sentences."""
         return pa.array(self.labels.names, type=pa.string())
@@ -241,7 +241,7 @@ def _may_tell(inputs: Inputs, predictions: Sequence[Path]) -> Iterator[Path]:
     for path in own if pattern else ():
         yield from sorted(found for found in path.parent.glob(pattern) if found not in own)
     if predictions:
-        yield from prediction_files(predictions)
+        yield from (path for model in model_files(predictions) for path in model.paths)
 
 
 def _occurring(data_set: Dataset, annotations: Annotations) -> LabelSpace:

@@ -282,23 +282,23 @@ class Cases:
         return np.searchsorted(self.codes, case_codes(rows, prediction))
 
 
-_CASE_BASE = 1 << 15
-
-
 def row_codes(rows: NDArray[np.integer], classes: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return a number for every (row, class) pair, ordered by row, then class."""
     codes: NDArray[np.int64] = rows.astype(np.int64) << 16 | classes
     return codes
 
 
+_CLASS_BITS = 15
+
+
 def case_codes(rows: NDArray[np.integer], prediction: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return a number for every (image row, predicted class), ordered by row, then class."""
-    return rows.astype(np.int64) * _CASE_BASE + prediction
+    return (rows.astype(np.int64) << _CLASS_BITS) + prediction
 
 
 def split_codes(codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the image rows and the predicted classes that ``case_codes`` made numbers of."""
-    return codes // _CASE_BASE, codes % _CASE_BASE
+    return codes >> _CLASS_BITS, codes & ((1 << _CLASS_BITS) - 1)
 
 
 def cases_of(annotations: Annotations, rows: NDArray[np.int64], prediction: NDArray[np.int16]) -> Cases:

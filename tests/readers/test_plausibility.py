@@ -135,8 +135,9 @@ def write_ranks(path, ranks):
     elif path.suffix == ".parquet":
         pq.write_table(pa.table({"file_name": names} | columns), path)
     elif path.suffix == ".json":
-        rows = zip(names, ranks.tolist(), strict=True)
-        path.write_text(json.dumps([{"file": name, "preds": row} for name, row in rows]))
+        path.write_text(
+            json.dumps([{"file": name, "preds": row} for name, row in zip(names, ranks.tolist(), strict=True)])
+        )
     elif path.suffix == ".npz":
         np.savez(path, file_names=np.array(names), preds=ranks)
     else:

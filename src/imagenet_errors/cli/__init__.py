@@ -10,6 +10,7 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
+from importlib.abc import MetaPathFinder
 
 from cyclopts import App, CycloptsError, Parameter
 
@@ -92,9 +93,34 @@ def _end_on_sigterm() -> None:
         signal.signal(signal.SIGTERM, end)
 
 
+class _NoPandas(MetaPathFinder):
+    """Finds no pandas, wherever it is installed."""
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
+        """Refuse pandas; leave all others to the next finder."""
+        if fullname == "pandas":
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+
+
+def _spare_pandas() -> None:
+    """Let pyarrow ask for pandas once and find none: it would import it to see whether a list is one of its columns.
+
+    Nothing of this program is. ``to_pandas`` asks again, and finds it.
+    """
+    import pyarrow as pa
+
+    absent = _NoPandas()
+    sys.meta_path.insert(0, absent)
+    try:
+        pa.array([])
+    finally:
+        sys.meta_path.remove(absent)
+
+
 def main() -> None:
     """Run the program; what the user gave wrongly ends with status 2 and one message, no traceback."""
     _end_on_sigterm()
+    _spare_pandas()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal whose encoding has no bars still shows the figures

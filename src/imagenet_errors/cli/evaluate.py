@@ -33,7 +33,7 @@ def evaluate(
 ) -> int:
     """Tell how bad each model's mistakes are: verdicts with reasons, distributions, accuracies."""
     from imagenet_errors.evaluation import evaluate as evaluate_files
-    from imagenet_errors.readers.predictions import unread_files
+    from imagenet_errors.readers.model_files import unread_files
     from imagenet_errors.report.terminal import evaluation_view
     from imagenet_errors.runs.manifest import is_run
     from imagenet_errors.shipped import shipped

@@ -222,7 +222,7 @@ def out_or_default(out: Path | None, given: tuple[Path, ...], *, alone: str) -> 
         return out
     if len(given) != 1:
         return Path("runs") / alone
-    from imagenet_errors.readers.predictions import model_name
+    from imagenet_errors.readers.model_files import model_name
 
     only = given[0].resolve()
     return Path("runs") / (only.name if only.is_dir() else model_name(only))

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from imagenet_errors.images import ImageIndex, val_numbers
+from imagenet_errors.images import ImageIndex, index_of, numbers_of_column, rows_of_names
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.annotations import val_labels
@@ -61,7 +61,7 @@ def match(
         The order is not known or does not fit, an image has conflicting rows, or evaluated images lack a
         usable prediction (unless the rules allow a partial file).
     """
-    images = ImageIndex(annotations.file_names)
+    images = index_of(annotations.file_names)
     rows, notes = rows_of(resolved, annotations, images, path=path, rules=rules)
     matched = np.flatnonzero(rows >= 0)
     if not len(matched):
@@ -102,7 +102,7 @@ def _on_all_images(
     names, top1 = resolved.raw.names, resolved.top1
     if (rows >= 0).all() or names is None:
         return {"n_labelled": len(usable), "n_right": int((top1[usable] == annotations.label[rows[usable]]).sum())}
-    numbers, label = val_numbers(names), val_labels()
+    numbers, label = numbers_of_column(names), val_labels()
     known = np.flatnonzero((numbers > 0) & (numbers <= len(label)) & (top1 >= 0))
     _, first = np.unique(numbers[known], return_index=True)
     chosen = known[first]
@@ -139,7 +139,7 @@ def rows_of(
         return _proven_rows(resolved, known_orders(annotations, images), path)
     if images.is_val and _are_ids(names):
         return _rows_of_ids(resolved, images, annotations, path)
-    return images.rows(names, where=path), ()
+    return rows_of_names(images, names, where=path), ()
 
 
 def _are_ids(names: pa.StringArray) -> bool:

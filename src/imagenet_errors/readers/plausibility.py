@@ -21,7 +21,14 @@ from imagenet_errors.images import ImageIndex, val_numbers
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.annotations import read_real
-from imagenet_errors.readers.order import ENOUGH_ROWS, Suspicion, common_ancestors, fitting_shift
+from imagenet_errors.readers.order import (
+    ENOUGH_ROWS,
+    Suspicion,
+    common_ancestors,
+    fitting_shift,
+    is_chance,
+    kinship,
+)
 from imagenet_errors.readers.order import suspicion as order_suspicion
 from imagenet_errors.tables import Annotations
 
@@ -75,9 +82,13 @@ _ROWS_OF_BLOCKS = 2_000
 _BLOCK = 0.9
 """Rows right in a block of 1,000, of those expected of its classes. Real models in the order of names: 0.933."""
 _DEVIATIONS = 3.5
+_GOOD_BLOCKS = 0.9
+"""What is expected is what is right in the better blocks: most of the file may be lost."""
 _PRIOR_ROWS = 5
 _SORTED = 0.95
 """Where the other rows are better than any model, the file is sorted by right and wrong."""
+_HARDLY_ANY = 0.25
+_MIN_DEVIATIONS = 4.0
 _NOT_KIN = 0.5
 """Share of a block's lost rows that its mistakes must show: lost rows are kin by chance (5.1 common ancestors), real
 mistakes of hard images are not (7.7 to 8.6; files may well be sorted by confidence)."""
@@ -406,6 +417,7 @@ def lost_rows(reading: Reading) -> Suspicion | None:
     block = np.minimum(np.arange(len(reading)) // size, n_blocks - 1)
     n_rows = np.bincount(block)
     expected, found = (np.bincount(block, weights=each) / n_rows for each in (usual[reading.label], reading.right))
+    expected = np.minimum(expected * max(1, np.quantile(found / expected, _GOOD_BLOCKS)), _SORTED)
     slack = np.maximum((1 - _BLOCK) * expected, _DEVIATIONS * np.sqrt(expected * (1 - expected) / n_rows))
     low = found < expected - slack
     if not low.any():
@@ -415,7 +427,9 @@ def lost_rows(reading: Reading) -> Suspicion | None:
         return None
     q = 1 - float(found[low] @ n_rows[low] / (expected[low] @ n_rows[low]))
     lost = q / (q + (1 - q) * (1 - float(expected[low].mean())))
-    if _share_without_kin(reading, in_low) < _NOT_KIN * lost:
+    if _share_without_kin(reading, in_low) < _NOT_KIN * lost and not _at_chance(
+        reading, (found < _HARDLY_ANY * expected)[block]
+    ):
         return None
     first, last = (reading.place[at] + 1 for at in np.flatnonzero(in_low)[[0, -1]])
     return Suspicion(
@@ -424,6 +438,14 @@ def lost_rows(reading: Reading) -> Suspicion | None:
         "their labels: these predictions belong to other rows",
         f"Match the predictions to their images again, or pass --row-order FILE (a name a row). {AS_IT_IS}",
     )
+
+
+def _at_chance(reading: Reading, chosen: NDArray[np.bool_]) -> bool:
+    """Say whether the chosen rows are as if shuffled among themselves: in class folders all that is near is kin."""
+    label, top1 = reading.label[chosen], reading.top1[chosen]
+    if len(label) < _SMALLEST_BLOCK or _kinship(reading.labels) is None or not is_chance(label, top1):
+        return False
+    return kinship(label, top1, reading.labels) < _MIN_DEVIATIONS
 
 
 def _share_without_kin(reading: Reading, chosen: NDArray[np.bool_]) -> float:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from imagenet_errors.chain import COUNTS_AS, ERROR_TYPES
 from imagenet_errors.evidence.superclasses import Superclasses
 from imagenet_errors.labels import GROUPS, LabelSpace
-from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR, class_average
+from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR, class_average, strata
 from imagenet_errors.problems import counted
 from imagenet_errors.report.comparison import Consensus, consensus
 from imagenet_errors.report.factors import FactorRates, Factors, factor_rates
@@ -333,7 +333,10 @@ def _group_accuracies(setting: Setting, model: int) -> tuple[GroupAccuracy, ...]
     seen = run.error_type[model] != NOT_EVALUATED
     is_right = np.array([COUNTS_AS[name] == "right" for name in ERROR_TYPES])[run.error_type[model]] & seen
     own = setting.own_groups & seen
-    averages = class_average(is_right, run.label, own)
+    images = np.flatnonzero(seen)
+    parted = strata(run.label[images], own[:, images])
+    by_label = parted.by_label(parted.counts(is_right[images].astype(np.int8), 2))
+    averages = class_average(by_label, np.array([False, True]))
     mla, counts = run.figures.accuracies["mla"][model], setting.ours.counts[model].sum(axis=1)
     return tuple(
         GroupAccuracy(group, int(counts[place]), _known(mla[place]), int(own[place].sum()), _known(averages[place]))
