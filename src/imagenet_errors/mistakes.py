@@ -21,7 +21,14 @@ from numpy.typing import NDArray
 from imagenet_errors.inputs import Basis
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.memory import InMemory
-from imagenet_errors.readers.predictions import ModelReading, ReadRules, model_name, prediction_files, read_models
+from imagenet_errors.readers.predictions import (
+    ModelReading,
+    ReadRules,
+    model_name,
+    prediction_files,
+    read_models,
+    refuse_parts,
+)
 from imagenet_errors.tables import Annotations, Cases, Intake, Predictions, cases_of
 
 Progress = Callable[[str, Iterable[Any], int], Iterator[Any]]
@@ -204,6 +211,8 @@ def gather(
         A path does not exist, or nothing can be used (``NothingUsableError``).
     """
     items = _items(given)
+    unnamed = [item.what for item in items if isinstance(item.what, Path) and not item.name]
+    refuse_parts(unnamed, basis.annotations, basis.labels, rules=rules or ReadRules())
     with tempfile.TemporaryDirectory(prefix="imagenet-errors-") as folder:
         collector = _Collector(Path(folder), basis.annotations, len(basis.labels))
         answers = _read_all(items, basis, rules or ReadRules(), collector=collector, progress=progress)

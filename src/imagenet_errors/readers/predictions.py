@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+import numpy as np
 
 from imagenet_errors.images import ImageIndex
 from imagenet_errors.labels import LabelSpace
@@ -16,6 +19,9 @@ from imagenet_errors.readers.memory import InMemory
 from imagenet_errors.readers.opened import opened
 from imagenet_errors.readers.resolve import Resolved
 from imagenet_errors.tables import Annotations, Predictions
+
+_PART = re.compile(r"(?i)(?:rank|part|shard|chunk|worker|gpu|proc(?:ess)?|device)[-_. ]?\d+|\d+[-_]of[-_]\d+")
+"""What tells a part of a model's predictions by its name: a number behind one of these words."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +127,40 @@ def prediction_files(given: Sequence[Path]) -> tuple[Path, ...]:
     files = list(once.values())
     _refuse_twins(files)
     return tuple(files)
+
+
+def refuse_parts(files: Sequence[Path], annotations: Annotations, labels: LabelSpace, *, rules: ReadRules) -> None:
+    """Refuse files that are parts of one model: named alike but for a number, and no image in two of them.
+
+    Only files whose names say so (``preds-rank-0``, ``part-00001``) are read to compare their images.
+
+    Raises
+    ------
+    InputError
+        Two files or more are parts of one model.
+    """
+    alike: dict[tuple[Path, str], list[Path]] = {}
+    for path in files:
+        stem = _PART.sub("#", model_name(path))
+        if "#" in stem:
+            alike.setdefault((path.parent, stem), []).append(path)
+    for parts in alike.values():
+        if len(parts) > 1 and _are_disjoint(parts, annotations, labels, rules):
+            raise InputError(
+                parts[0],
+                f"is one of {len(parts)} parts of one model: names alike but for a number, and no image in two of them",
+                fix="Join them into one file (pandas.concat, or cat without the further headers).",
+            )
+
+
+def _are_disjoint(parts: Sequence[Path], annotations: Annotations, labels: LabelSpace, rules: ReadRules) -> bool:
+    lenient = replace(rules, allow_partial=True, check_order=False)
+    try:
+        rows = [read_predictions(path, annotations, labels, rules=lenient).rows for path in parts]
+    except InputError:  # it is told when the files are read for good
+        return False
+    together = np.concatenate(rows)
+    return len(np.unique(together)) == len(together)
 
 
 def _inside(folder: Path) -> list[Path]:
