@@ -133,27 +133,3 @@ class TestReading:
         predictions = read_predictions(path, read_real(LABELS), LABELS, rules=ReadRules())
         assert "only the order imagefolder fits" in predictions.intake.notes[-1]
         assert np.mean(predictions.top1 == read_real(LABELS).label) == pytest.approx(0.6976, abs=2e-4)
-
-
-class TestPartsOfOneModel:
-    def folder(self, tmp_path, names, first):
-        """Files of 30 images each, beginning at the given ones."""
-        for name, start in zip(names, first, strict=True):
-            rows = [f"ILSVRC2012_val_{number:08d}.JPEG,{number % 9}" for number in range(start, start + 30)]
-            (tmp_path / name).write_text("\n".join(["file,pred", *rows]))
-        return prediction_files([tmp_path])
-
-    @pytest.mark.parametrize("names", [("p-rank-0.csv", "p-rank-1.csv"), ("part-00000.csv", "part-00001.csv")])
-    def test_they_are_refused(self, tmp_path, names):
-        files = self.folder(tmp_path, names, (1, 31))
-        with pytest.raises(InputError, match=r"is one of 2 parts of one model.*Join them into one file"):
-            refuse_parts(files, read_real(LABELS), LABELS, rules=ReadRules())
-
-    def test_models_of_the_same_images_or_of_other_names_are_none(self, tmp_path):
-        (tmp_path / "a").mkdir()
-        (tmp_path / "b").mkdir()
-        for files in (
-            self.folder(tmp_path / "a", ("m-gpu-0.csv", "m-gpu-1.csv"), (1, 1)),
-            self.folder(tmp_path / "b", ("resnet18.csv", "resnet34.csv"), (1, 31)),
-        ):
-            refuse_parts(files, read_real(LABELS), LABELS, rules=ReadRules())
