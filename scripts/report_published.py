@@ -43,9 +43,7 @@ def slopes(points: Points) -> list[str]:
     for name in error_types("multi_label"):
         told = []
         for group in GROUPS:
-            fit = fit_line(
-                points.accuracy("multi_label"), points.portions(name, among="multi_label", group=group)
-            )
+            fit = fit_line(points.accuracy("multi_label"), points.portions(name, among="multi_label", group=group))
             told.append("–" if fit is None else f"{fit.slope:+.2f}")
         lines.append(f"| `{name}` | {' | '.join(told)} |")
     return lines
