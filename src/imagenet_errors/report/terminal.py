@@ -173,7 +173,10 @@ def _distribution(result: ModelResult, scope: _Scope) -> RenderableType:
     table.add_section()
     for title, values in _accuracies(result, scope):
         table.add_row(title, *values, "", "")
-    parts: list[RenderableType] = [table, *(Text(line) for line in _tally_lines(result.tally))]
+    parts: list[RenderableType] = [
+        table,
+        *(Text(line) for line in _tally_lines(result.tally, scope.evaluation.intakes[result.model])),
+    ]
     return Group(*parts)
 
 
@@ -204,7 +207,7 @@ def _accuracies(result: ModelResult, scope: _Scope) -> list[tuple[str, list[str]
     return shown
 
 
-def _tally_lines(tally: Tally) -> list[str]:
+def _tally_lines(tally: Tally, intake: Intake) -> list[str]:
     """Return the figures over all images that people check against numbers they know."""
     lines = []
     if tally.n_with_accepted:
@@ -213,6 +216,9 @@ def _tally_lines(tally: Tally) -> list[str]:
             f"Accepted accuracy: {share:.2%} of the {tally.n_with_accepted:,} images with accepted labels "
             "got one of them."
         )
+    if intake.n_labelled > tally.n_images - tally.n_rejected:
+        share = intake.n_right / intake.n_labelled
+        lines.append(f"Top-1 accuracy over all {intake.n_labelled:,} labelled images: {share:.2%}.")
     if tally.n_rejected:
         lines.append(
             f"Of {counted(tally.n_rejected, 'image')} whose label no annotator accepts, the model named an accepted "
