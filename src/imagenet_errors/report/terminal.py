@@ -15,7 +15,6 @@ from rich.text import Text
 
 from imagenet_errors.chain import COUNTS_AS, DEFAULT_ORDER, ERROR_TYPES
 from imagenet_errors.evaluation import Evaluation
-from imagenet_errors.labels import GROUPS
 from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR
 from imagenet_errors.mistakes import Tally
 from imagenet_errors.problems import counted
@@ -163,12 +162,12 @@ def _distribution(result: ModelResult, scope: _Scope) -> RenderableType:
     """Return one model's counts by type and group, with shares of its errors, and its accuracies."""
     table = Table(title=escape(result.model), title_justify="left")
     table.add_column("error type")
-    for group in GROUPS:
+    for group in result.measures.groups:
         table.add_column(group, justify="right")
     table.add_column("of top-1 errors", justify="right")
     table.add_column("of multi-label errors", justify="right")
     for name in ERROR_TYPES:
-        counts = [scope.cell(result, name, group) for group in range(len(GROUPS))]
+        counts = [scope.cell(result, name, group) for group in range(len(result.measures.groups))]
         table.add_row(Text(name, style=_STYLE[COUNTS_AS[name]]), *counts, *_shares(result, name, scope))
     table.add_section()
     for title, values in _accuracies(result, scope):
