@@ -22,7 +22,7 @@ from imagenet_errors.inputs import Basis
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.memory import InMemory
-from imagenet_errors.readers.model_files import ModelFiles, model_files, model_name
+from imagenet_errors.readers.model_files import ModelFiles, model_files
 from imagenet_errors.readers.predictions import ModelReading, ReadRules, read_models
 from imagenet_errors.tables import Annotations, Cases, Intake, Predictions, cases_of
 

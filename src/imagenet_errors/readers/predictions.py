@@ -52,7 +52,12 @@ class ModelReading:
 
 
 def read_models(
-    given: Path | ModelFiles | InMemory, annotations: Annotations, labels: LabelSpace, *, rules: ReadRules, name: str = ""
+    given: Path | ModelFiles | InMemory,
+    annotations: Annotations,
+    labels: LabelSpace,
+    *,
+    rules: ReadRules,
+    name: str = "",
 ) -> tuple[ModelReading, ...]:
     """Read predictions of any known form: one model, its parts joined, or, of a table with a column a model, several.
 
@@ -78,8 +83,7 @@ def read_models(
             return tuple(reading(header, resolved) for header, resolved in told_apart(raw, reader))
         alone = reader.resolve(raw)
         return tuple(
-            reading(f"{called} {setting}", rows_taken(alone, rows))
-            for setting, rows in _settings(raw, rules.setting)
+            reading(f"{called} {setting}", rows_taken(alone, rows)) for setting, rows in _settings(raw, rules.setting)
         )
 
     if isinstance(given, InMemory):

@@ -21,11 +21,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from imagenet_errors.chain import ERROR_TYPES
-from imagenet_errors.shipped import needs
 from imagenet_errors.images import ImageIndex
 from imagenet_errors.problems import InputError
 from imagenet_errors.report.looks import looks
 from imagenet_errors.runs.tables import NOT_EVALUATED, RunTables
+from imagenet_errors.shipped import needs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

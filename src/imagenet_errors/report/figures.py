@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 
 from imagenet_errors.chain import ERROR_TYPES
-from imagenet_errors.shipped import needs
 from imagenet_errors.files import written_whole
 from imagenet_errors.labels import GROUPS
 from imagenet_errors.mistakes import Progress, silent
@@ -40,6 +39,7 @@ from imagenet_errors.report.looks import (
     most_percent,
 )
 from imagenet_errors.report.points import GROUPINGS, Category, Points, categories, comparable, error_types
+from imagenet_errors.shipped import needs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,10 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from imagenet_errors.chain import COUNTS_AS, DEFAULT_ORDER, ERROR_TYPES
-from imagenet_errors.shipped import needs
 from imagenet_errors.problems import InputError
 from imagenet_errors.report.points import touched
 from imagenet_errors.runs.manifest import read_manifest
+from imagenet_errors.shipped import needs
 
 DEFAULT_COLUMNS = ("model", "top1_accuracy", "mla", "mla_minor", "mla_explained", "model_failure")
 FACT_COLUMNS = ("arch_group", "training_data", "pretraining", "n_parameters")

@@ -18,7 +18,6 @@ from urllib.parse import quote, urlencode
 import numpy as np
 
 from imagenet_errors.evidence.superclasses import Superclasses, load_superclasses
-from imagenet_errors.shipped import needs
 from imagenet_errors.files import written_whole
 from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.problems import InputError
@@ -46,6 +45,7 @@ from imagenet_errors.report.points import (
     read_published,
 )
 from imagenet_errors.runs.tables import RunTables, load_run_tables
+from imagenet_errors.shipped import needs
 
 if TYPE_CHECKING:
     from jinja2 import Environment
