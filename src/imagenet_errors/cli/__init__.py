@@ -25,6 +25,7 @@ COMMANDS = {
     "compare": "compare runs/all:resnet50 runs/all:vit_base --format markdown",
     "check": "check runs/resnet50 --fail-if 'model_failure > 0.35' --fail-if 'mla < 0.88'",
     "figures": "figures runs/all --published --out figures",
+    "export": "export runs/resnet50 --to fiftyone --images imagenet/val --out for_fiftyone",
     "predict": "predict resnet50 'vit_*' --images imagenet/val --out predictions",
     "batch": "batch 'resnet*' --images imagenet/val --annotations multilabel --out runs/all",
     "evidence": "evidence runs/preds --images imagenet/val --train-images imagenet/train --out oov.parquet",
