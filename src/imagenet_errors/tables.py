@@ -37,7 +37,7 @@ class Ragged:
     @classmethod
     def of_pairs(cls, owners: NDArray[np.integer], values: NDArray[np.integer], n_rows: int) -> Ragged:
         """Build n_rows rows from (row, class) pairs in any order: values ascending, each once in a row."""
-        pairs = np.unique(row_codes(owners, values))
+        pairs = distinct(row_codes(owners, values))
         offsets = np.searchsorted(pairs, np.arange(n_rows + 1, dtype=np.int64) << 16).astype(np.int64)
         return cls(offsets, (pairs & 0xFFFF).astype(np.int16))
 
@@ -280,6 +280,12 @@ class Cases:
     def find(self, rows: NDArray[np.integer], prediction: NDArray[np.integer]) -> NDArray[np.int64]:
         """Return int64 [m]: the case of each (image row, class); all must be among these, which are in order."""
         return np.searchsorted(self.codes, case_codes(rows, prediction))
+
+
+def distinct(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the codes (none negative) ascending and each once."""
+    ordered = np.sort(codes)
+    return ordered[np.flatnonzero(np.diff(ordered, prepend=-1))]
 
 
 def row_codes(rows: NDArray[np.integer], classes: NDArray[np.integer]) -> NDArray[np.int64]:

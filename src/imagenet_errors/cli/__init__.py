@@ -10,7 +10,6 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
-from importlib.abc import MetaPathFinder
 
 from cyclopts import App, CycloptsError, Parameter
 
@@ -94,10 +93,10 @@ def _end_on_sigterm() -> None:
         signal.signal(signal.SIGTERM, end)
 
 
-class _NoPandas(MetaPathFinder):
+class _NoPandas:
     """Finds no pandas, wherever it is installed."""
 
-    def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
+    def find_spec(self, fullname: str, _path: object = None, _target: object = None) -> None:
         """Refuse pandas; leave all others to the next finder."""
         if fullname == "pandas":
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
