@@ -17,8 +17,9 @@ from imagenet_errors.labels import LabelSpace, imagenet_1k
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.annotations import val_labels
 from imagenet_errors.readers.order import Suspicion, fits_clearly, fitting_shift, is_chance, refuse
-from imagenet_errors.readers.plausibility import Reading, judge
+from imagenet_errors.readers.plausibility import judge
 from imagenet_errors.readers.raw import RawPredictions
+from imagenet_errors.readers.reading import Reading
 from imagenet_errors.readers.resolve import Resolved
 from imagenet_errors.readers.row_orders import RowOrder, known_orders, stated_rows
 from imagenet_errors.tables import Annotations, Intake, Predictions

@@ -1,0 +1,137 @@
+"""Do predictions lie in the rows of their own images? Two ways in which they do not and accuracy is no chance.
+
+From some row on they may belong to other rows; and inside each class they may belong to other images of the class.
+Limits are measured as in ``plausibility``.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from imagenet_errors.problems import counted
+from imagenet_errors.readers.order import AS_IT_IS, MIN_DEVIATIONS, Suspicion, is_chance, kinship
+from imagenet_errors.readers.reading import Reading, shared_ancestors
+
+_LARGEST_BLOCK, _SMALLEST_BLOCK, _BLOCKS = 1_000, 50, 20
+ROWS_OF_BLOCKS = 2_000
+"""With fewer rows a part that slipped can be missed: with 200, it was in 4 of 28 real models, with 1,300 in none."""
+_BLOCK = 0.9
+"""Rows right in a block of 1,000, of those expected of its classes. Real models in the order of names: 0.933."""
+_DEVIATIONS = 3.5
+"""Of a small block: one real one in 4,000 by luck, and its mistakes are kin."""
+_GOOD_BLOCKS = 0.9
+"""What is expected is what is right in the better blocks: most of the file may be lost."""
+_PRIOR_ROWS = 5
+"""So much does the whole file count beside a class's own rows."""
+_SORTED = 0.95
+"""Where the other rows are better than any model, the file is sorted by right and wrong."""
+_HARDLY_ANY = 0.25
+"""Of what is expected: in such blocks all rows are lost."""
+_NOT_KIN = 0.5
+"""Share of a block's lost rows that its mistakes must show: lost rows are kin by chance (5.1 common ancestors), real
+mistakes of hard images are not (7.7 to 8.6; files may well be sorted by confidence)."""
+
+_KIN = 1.5
+"""Common ancestors of mistakes and labels, as a multiple of those of shuffled predictions; real models 1.5 to 1.7."""
+
+_INNER = 1.0
+"""By how much more mistakes are another label of their image than of another image of its class, in units of the
+variance of that luck. Parts of real files 2.2 or more (of mistakes alone 1.3), shuffled inside classes 0.6 at most."""
+_VARIANCE = 30.0
+"""So much of it makes a part of the file, which is judged on its own; 2,000 mistakes on average."""
+_LEAST_VARIANCE = 15.0
+"""About 3,000 rows of validation images: the fault and real files are four deviations from the limit."""
+_IMAGES_A_CLASS = 10
+"""With fewer images of a class, too many of them keep their place when they are shuffled."""
+
+
+def lost_rows(reading: Reading) -> Suspicion | None:
+    """Somewhere in the file predictions stop to belong to their rows, so that accuracy falls to chance there."""
+    size = int(np.clip(len(reading) // _BLOCKS, _SMALLEST_BLOCK, _LARGEST_BLOCK))
+    n_blocks = len(reading) // size
+    if n_blocks < 3 or reading.accuracy == 0:
+        return None
+    hits = np.bincount(reading.label[reading.right], minlength=len(reading.labels))
+    usual = (hits + _PRIOR_ROWS * reading.accuracy) / (reading.n_labelled + _PRIOR_ROWS)
+    block = np.minimum(np.arange(len(reading)) // size, n_blocks - 1)
+    n_rows = np.bincount(block)
+    expected, found = (np.bincount(block, weights=each) / n_rows for each in (usual[reading.label], reading.right))
+    expected = np.minimum(expected * max(1, np.quantile(found / expected, _GOOD_BLOCKS)), _SORTED)
+    slack = np.maximum((1 - _BLOCK) * expected, _DEVIATIONS * np.sqrt(expected * (1 - expected) / n_rows))
+    low = found < expected - slack
+    if not low.any():
+        return None
+    in_low = low[block]
+    if reading.right[~in_low].mean() > _SORTED:
+        return None
+    q = 1 - float(found[low] @ n_rows[low] / (expected[low] @ n_rows[low]))
+    lost = q / (q + (1 - q) * (1 - float(expected[low].mean())))
+    if _share_without_kin(reading, in_low) < _NOT_KIN * lost and not _at_chance(
+        reading, (found < _HARDLY_ANY * expected)[block]
+    ):
+        return None
+    first, last = (reading.place[at] + 1 for at in np.flatnonzero(in_low)[[0, -1]])
+    return Suspicion(
+        f"{reading.right[in_low].mean():.1%} are right among {counted(int(in_low.sum()), 'row')} between rows "
+        f"{first:,} and {last:,}, {reading.right[~in_low].mean():.1%} elsewhere, and the mistakes there are no kin of "
+        "their labels: these predictions belong to other rows",
+        f"Match the predictions to their images again, or pass --row-order FILE (a name a row). {AS_IT_IS}",
+    )
+
+
+def _at_chance(reading: Reading, chosen: NDArray[np.bool_]) -> bool:
+    """Say whether the chosen rows are as if shuffled among themselves: in class folders all that is near is kin."""
+    label, top1 = reading.label[chosen], reading.top1[chosen]
+    if len(label) < _SMALLEST_BLOCK or shared_ancestors(reading.labels) is None or not is_chance(label, top1):
+        return False
+    return kinship(label, top1, reading.labels) < MIN_DEVIATIONS
+
+
+def _share_without_kin(reading: Reading, chosen: NDArray[np.bool_]) -> float:
+    """Return which share of the chosen rows' mistakes are kin by chance only; 1 where there is no WordNet.
+
+    It is 0 where the mistakes elsewhere are kin no more often, but for luck."""
+    shared = shared_ancestors(reading.labels)
+    if shared is None:
+        return 1.0
+    by_chance = float((reading.n_labelled / len(reading)) @ shared @ (reading.n_predicted / len(reading)))
+    here, elsewhere = (
+        shared[reading.label[each], reading.top1[each]] for each in (~reading.right & chosen, ~reading.right & ~chosen)
+    )
+    usual = float(elsewhere.mean()) if len(elsewhere) >= _SMALLEST_BLOCK else _KIN * by_chance
+    missing = usual - float(here.mean())
+    if missing < _DEVIATIONS * float(here.std()) / len(here) ** 0.5:
+        return 0.0
+    return missing / max(usual - by_chance, 0.1)
+
+
+def inner_order(reading: Reading) -> Suspicion | None:
+    """Mistakes are no more often another label of their image than of its class's other images.
+
+    Then rows are in another order inside their classes, or one row late, which leaves the accuracy as it is."""
+    other = reading.other
+    total = float(other.variance.sum())
+    if total < _LEAST_VARIANCE:
+        return None
+    n_parts = max(1, int(total / _VARIANCE))
+    part = np.minimum((np.cumsum(other.variance) * n_parts / total).astype(np.int64), n_parts - 1)
+    found, by_luck, spread = (
+        np.bincount(part, weights=each, minlength=n_parts) for each in (other.is_accepted, other.luck, other.variance)
+    )
+    low = found - by_luck < _INNER * spread
+    if not low.any():
+        return None
+    places = reading.place[other.wrong[low[part]]] + 1
+    return Suspicion(
+        f"of {np.count_nonzero(low[part]):,} mistakes between rows {places.min():,} and {places.max():,} "
+        f"{found[low].sum():.0f} are another label of their image; {by_luck[low].sum():.0f} would be if images of one "
+        "class were exchanged, and of real models several times as many: rows are in another order inside the classes",
+        f"Pass --row-order FILE: the images' names in the order that they were predicted in, one a row. {AS_IT_IS}",
+    )
+
+
+def lacks_other_labels(reading: Reading) -> bool:
+    """Return True where too little else is known of the images, or too few of them share a class."""
+    some = reading.n_labelled[reading.n_labelled > 0]
+    return bool(reading.other.variance.sum() < _LEAST_VARIANCE or np.median(some) < _IMAGES_A_CLASS)
