@@ -56,15 +56,17 @@ def lost_rows(reading: Reading) -> Suspicion | None:
         return None
     hits = np.bincount(reading.label[reading.right], minlength=len(reading.labels))
     usual = (hits + _PRIOR_ROWS * reading.accuracy) / (reading.n_labelled + _PRIOR_ROWS)
-    block = np.minimum(np.arange(len(reading)) // size, n_blocks - 1)
-    n_rows = np.bincount(block)
-    expected, found = (np.bincount(block, weights=each) / n_rows for each in (usual[reading.label], reading.right))
+    start = np.arange(n_blocks) * size
+    n_rows = np.diff(start, append=len(reading))
+    expected, found = (
+        np.add.reduceat(each, start, dtype=np.float64) / n_rows for each in (usual[reading.label], reading.right)
+    )
     expected = np.minimum(expected * max(1, np.quantile(found / expected, _GOOD_BLOCKS)), _SORTED)
     slack = np.maximum((1 - _BLOCK) * expected, _DEVIATIONS * np.sqrt(expected * (1 - expected) / n_rows))
     low = found < expected - slack
     if not low.any():
         return None
-    in_low = low[block]
+    in_low = np.repeat(low, n_rows)
     if reading.right[~in_low].mean() > _SORTED:
         return None
     q = 1 - float(found[low] @ n_rows[low] / (expected[low] @ n_rows[low]))
@@ -72,7 +74,7 @@ def lost_rows(reading: Reading) -> Suspicion | None:
     is_shown = not _is_class_by_class(reading) and _share_without_kin(reading, in_low) >= max(
         _NOT_KIN * lost, _LEAST_LOST
     )
-    if not is_shown and not _at_chance(reading, (found < _HARDLY_ANY * expected)[block]):
+    if not is_shown and not _at_chance(reading, np.repeat(found < _HARDLY_ANY * expected, n_rows)):
         return None
     first, last = (reading.place[at] + 1 for at in np.flatnonzero(in_low)[[0, -1]])
     return Suspicion(
