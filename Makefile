@@ -6,10 +6,11 @@ TORCH ?= torch==2.14.1 torchvision==0.29.1
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: help demo test test-all check fix bench tables clean
+.PHONY: help demo agreement test test-all check fix bench tables clean
 
 help:
 	@echo "make demo   evaluate the shipped predictions of three real models into runs/demo"
+	@echo "make agreement   the table of agreement with the human experts into runs/agreement (fetches a few MB once)"
 	@echo "make test   run all tests (those that need torch skip)"
 	@echo "make test-all   run those that need torch, open_clip, faiss, timm and ray, too (several GB)"
 	@echo "make check  formatting, lint, types"
@@ -21,8 +22,12 @@ demo: $(VENV)/core.done
 	$(RUN)/imagenet-errors report runs/demo
 	@echo "Look into one verdict: $(RUN)/imagenet-errors why runs/demo ILSVRC2012_val_00038461.JPEG"
 
+agreement: $(VENV)/core.done
+	$(RUN)/imagenet-errors agreement --out runs/agreement
+
 test: $(VENV)/dev.done
 	$(RUN)/python -m pytest -n 2
+
 
 test-all: $(VENV)/all.done
 	$(RUN)/python -m pytest -n 2
@@ -47,13 +52,13 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/core.done: pyproject.toml | $(VENV)/bin/python
-	$(RUN)/python -m pip install --quiet --editable ".[report]"
+	$(RUN)/python -m pip install --quiet --editable .
 	@touch $@
 
 # torch and torchvision are installed together first: apart, pip may pick versions that do not fit.
 $(VENV)/all.done: pyproject.toml | $(VENV)/bin/python
 	$(RUN)/python -m pip install --quiet $(TORCH)
-	$(RUN)/python -m pip install --quiet --editable ".[dev,clip,timm,ray]"
+	$(RUN)/python -m pip install --quiet --editable ".[dev,clip,timm,ray,explain]" torchmetrics
 	@touch $@ $(VENV)/dev.done $(VENV)/core.done
 
 $(VENV)/dev.done: pyproject.toml | $(VENV)/bin/python

@@ -12,42 +12,20 @@ Source: Peychev et al., NeurIPS 2023, and the outputs of their program (eth-sri/
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from imagenet_errors.chain import ERROR_TYPES, build_chain
-from imagenet_errors.evidence.overlaps import load_overlaps
-from imagenet_errors.evidence.sources import Evidence
 from imagenet_errors.evidence.superclasses import Superclasses, load_superclasses
-from imagenet_errors.images import ImageIndex
-from imagenet_errors.inputs import Inputs, load_annotations
 from imagenet_errors.labels import GROUPS, imagenet_1k
-from imagenet_errors.measure import group_membership
 from imagenet_errors.oov.proposals import Proposer
 from imagenet_errors.problems import InputError
 from imagenet_errors.report.superclasses import shape_rows
-from imagenet_errors.tables import Annotations, cases_of
 from imagenet_errors.wordnet import load_wordnet
-
-SAME_WEIGHTS = (
-    "densenet169",
-    "densenet201",
-    "resnet18",
-    "squeezenet1_0",
-    "vgg11",
-    "vgg13_bn",
-    "vgg16",
-    "vgg19_bn",
-)
-"""Models whose shared predictions come from the same weights as their published rows."""
+from superclass_facts import SAME_WEIGHTS, published_counts, read_confusions, rows_of
 
 
 @dataclass(frozen=True)
@@ -66,7 +44,7 @@ class Agreement:
 def pair_agreement(superclasses: Superclasses, published: Path) -> dict[str, Agreement]:
     """Compare pairs that share a superclass and pairs that do not (``superclass_pairs.csv``)."""
     names = imagenet_1k().names
-    rows = list(_rows(published / "superclass_pairs.csv"))
+    rows = list(rows_of(published / "superclass_pairs.csv"))
     agreements = {}
     for kind, written in (("share a superclass", "True"), ("share none", "False")):
         pairs = [(int(row["a"]), int(row["b"])) for row in rows if row["share_superclass"] == written]
@@ -77,18 +55,20 @@ def pair_agreement(superclasses: Superclasses, published: Path) -> dict[str, Agr
 
 
 def proposal_agreement(superclasses: Superclasses, published: Path) -> dict[str, Agreement]:
-    """Compare the published cases' number of proposals, and look for their five best among ours."""
+    """Compare all published numbers of proposals, and look for the single cases' five best among ours."""
     labels = imagenet_1k()
     proposer = Proposer(labels, load_wordnet(), superclasses.shares)
-    rows = [row for row in _rows(published / "published_cases.csv") if row["proposal_count"]]
+    rows = [row for row in rows_of(published / "published_cases.csv") if row["proposal_count"]]
+    n_cases = len(rows)
+    rows += rows_of(published / "oov_proposal_counts_more.csv")
     differ, fewer, missing = [], [], []
     for row in rows:
-        prediction, target, wanted = (int(row[key]) for key in ("prediction", "target", "proposal_count"))
+        prediction, target, wanted = (int(float(row[key])) for key in ("prediction", "target", "proposal_count"))
         names = proposer.names(prediction, target)
         case = (
             f"{prediction} {labels.names[prediction]} for {target} {labels.names[target]}: {len(names)}, not {wanted}"
         )
-        best = {(f"n{offset:08d}", name) for offset, name, _ in json.loads(row["top_proposals"])}
+        best = {(f"n{offset:08d}", name) for offset, name, _ in json.loads(row.get("top_proposals") or "[]")}
         if len(names) != wanted:
             differ.append(case)
         if len(names) < wanted:
@@ -98,7 +78,7 @@ def proposal_agreement(superclasses: Superclasses, published: Path) -> dict[str,
     return {
         "as many proposals": Agreement(len(rows), tuple(differ)),
         "no fewer proposals": Agreement(len(rows), tuple(fewer)),
-        "the five best among ours": Agreement(len(rows), tuple(missing)),
+        "the five best among ours": Agreement(n_cases, tuple(missing)),
     }
 
 
@@ -119,46 +99,20 @@ class Count:
 
 def fine_grained_counts(superclasses: Superclasses, published: Path) -> list[Count]:
     """Count the fine-grained errors of the models with published counts; correct, overlap, multi-object precede."""
-    labels = imagenet_1k()
-    data = published.parent
-    annotations = load_annotations(Inputs(str(data / "annotations" / "human_accuracy_v3.0.0_labels_only.json")), labels)
-    evidence = Evidence({"overlaps": load_overlaps(labels), "superclasses": superclasses})
-    theirs = {
-        (row["model_dir_id"].removeprefix("torchvision--"), group): int(row["num_same_superclass"])
-        for group in GROUPS
-        for row in _rows(published / f"stats_imagenet_{group}.csv")
-    }
-    counts = []
-    for model in SAME_WEIGHTS:
-        ours = _fine_grained(data / "predictions_many" / f"{model}.parquet", annotations, evidence)
-        counts += [Count(model, group, n, theirs[model, group]) for group, n in zip(GROUPS, ours, strict=True)]
-    return counts
-
-
-def _fine_grained(predictions: Path, annotations: Annotations, evidence: Evidence) -> list[int]:
-    """Return the number of fine-grained errors in each group."""
-    labels = imagenet_1k()
-    table = pq.read_table(predictions)
-    rows = ImageIndex(annotations.file_names).rows(
-        pa.array(table["file_name"].to_pylist(), type=pa.string()), where=predictions
+    confusions = read_confusions(published, SAME_WEIGHTS)
+    explained = np.array(
+        [
+            superclasses.shares[prediction, labels].any()
+            for prediction, labels in zip(confusions.prediction, confusions.accepted, strict=True)
+        ]
     )
-    top1 = table["predicted_class"].to_numpy().astype(np.int16)
-    counted = rows >= 0
-    counted[counted] = annotations.evaluated[rows[counted]]
-    rows, top1 = rows[counted], top1[counted]
-    wrong = top1 != annotations.label[rows]
-    cases = cases_of(annotations, rows[wrong], top1[wrong])
-    error_type = build_chain(evidence).ask(cases).error_type
-    is_fine_grained = error_type == ERROR_TYPES.index("fine_grained")
-    in_group = group_membership(cases.accepted, labels)
-    return [int(count) for count in (in_group & is_fine_grained).sum(axis=1)]
-
-
-def _rows(path: Path) -> Iterator[dict[str, str]]:
-    if not path.is_file():
-        raise InputError(path, "no such file", fix="Pass --published the folder of the published outputs.")
-    with path.open(encoding="utf-8", newline="") as lines:
-        yield from csv.DictReader(lines)
+    ours = (confusions.made & explained).astype(np.int64) @ confusions.in_group.T.astype(np.int64)
+    theirs = published_counts(published)
+    return [
+        Count(model, group, int(ours[row, column]), int(theirs[row, column]))
+        for row, model in enumerate(SAME_WEIGHTS)
+        for column, group in enumerate(GROUPS)
+    ]
 
 
 def _print_agreements(title: str, agreements: dict[str, Agreement], *, details: bool) -> None:

@@ -21,7 +21,7 @@ N_LISTED = 3
 
 def commands(shared: Path) -> dict[str, tuple[list[str], tuple[str, ...]]]:
     """Return run folder -> (arguments of the program, the files to keep)."""
-    judged = [
+    against = [
         "--human",
         str(shared / "human/vit3b_mistakes.json"),
         "--annotations",
@@ -29,15 +29,19 @@ def commands(shared: Path) -> dict[str, tuple[list[str], tuple[str, ...]]]:
         "--oov-evidence",
         str(shared / "published/oov_evidence.csv"),
     ]
-    published = ["--published-cases", str(shared / "published/published_cases.csv")]
     models = str(shared / "predictions_many")
+    label_sets = [
+        word
+        for name in ("finegrained", "clean_validation")
+        for word in ("--label-set", str(shared / f"datasets/val-labels/{name}.csv"))
+    ]
     return {
         "agreement": (
-            ["agreement", *judged, *published, "--list-at-most", str(N_LISTED)],
+            ["agreement", *against, "--list-at-most", str(N_LISTED)],
             ("agreement.md",),
         ),
         "sensitivity": (
-            ["sensitivity", models, *judged],
+            ["sensitivity", models, *against, *label_sets],
             ("sensitivity.md", "sensitivity.png", "sensitivity.svg"),
         ),
     }

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from imagenet_errors.downloads import CACHE_VARIABLE, MIRROR_VARIABLE, OFFLINE_VARIABLE, Network, registry
+from imagenet_errors.downloads import CACHE_VARIABLE, MIRROR_VARIABLE, OFFLINE_VARIABLE, Connection, registry
 from imagenet_errors.downloads.content import content_of
 from imagenet_errors.labels import imagenet_1k
 
@@ -110,7 +110,7 @@ class World:
 
     @property
     def network(self):
-        return Network(say=self.said.append)
+        return Connection(say=self.said.append)
 
     def know(self, text):
         """Let the sources be those of a TOML text."""

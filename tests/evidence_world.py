@@ -14,9 +14,9 @@ import numpy as np
 
 from imagenet_errors.images import val_file_names
 from imagenet_errors.labels import imagenet_1k
-from imagenet_errors.oov import build, encoder, train_shards
+from imagenet_errors.oov import build, clip, pool
+from imagenet_errors.oov.clip import ImageEmbeddings
 from imagenet_errors.oov.cosine import normalised
-from imagenet_errors.oov.encoder import ImageEmbeddings
 from imagenet_errors.readers.annotations import read_real
 
 DIM = 256
@@ -54,12 +54,12 @@ class HandMade:
 
 def install(patch=setattr):
     """Let the program use the encoder, with small shards, so that there are many."""
-    patch(encoder, "load_encoder", lambda spec: HandMade())
-    patch(train_shards, "SHARD_ROWS", 16)
+    patch(clip, "load_encoder", lambda spec: HandMade())
+    patch(pool, "SHARD_ROWS", 16)
     patch(build, "_CHUNK_IMAGES", 4)
     patch(build, "_CHUNK_NAMES", 256)
     patch(build, "_CHUNK_QUERIES", 4)
-    patch(build, "_WRITE_ROWS", 5)
+    patch(build, "_DECIDED_ROWS", 5)
 
 
 def die_at(nth):
@@ -80,10 +80,11 @@ class World:
 
     folder: Path
 
-    def arguments(self, out, *more):
+    def arguments(self, out, *more, others=()):
         return [
             "evidence",
             self.folder / "model.csv",
+            *others,
             "--images",
             self.folder / "val",
             "--annotations",

@@ -3,7 +3,7 @@
 import os
 from dataclasses import dataclass, field
 
-from imagenet_errors.predict.job import Outcome
+from imagenet_errors.predict.job import ModelOutcome
 from imagenet_errors.predict.settings import Settings
 
 
@@ -16,4 +16,4 @@ class PretendWork:
     def __call__(self, spec):
         if spec.name == "dies":
             os._exit(1)
-        return Outcome(spec.name, None if spec.name == "fails" else str(os.getpid()).encode())
+        return ModelOutcome(spec.name, None if spec.name == "fails" else str(os.getpid()).encode())

@@ -31,8 +31,9 @@ def test_every_command_has_help_with_an_example(path):
 
 
 @pytest.mark.parametrize("path", LEAVES, ids=" ".join)
-def test_the_readme_shows_every_command(path):
-    assert f"imagenet-errors {' '.join(path)}" in (TOP / "README.md").read_text(encoding="utf-8")
+def test_the_readme_or_a_page_of_the_documentation_shows_every_command(path):
+    pages = [TOP / "README.md", *(TOP / "docs").glob("*.md")]
+    assert any(f"imagenet-errors {' '.join(path)}" in page.read_text(encoding="utf-8") for page in pages)
 
 
 @pytest.mark.parametrize("path", LEAVES, ids=" ".join)
@@ -123,10 +124,19 @@ def test_json_output_is_json_alone(program, tmp_path):
     import json
 
     answer = program("evaluate", "--demo", "--json", "--out", tmp_path / "run")
-    assert {row["model"] for row in json.loads(answer.out)} == {f"efficientnet_lite{size}" for size in range(3)}
+    content = json.loads(answer.out)
+    assert {row["model"] for row in content["models"]} == {f"efficientnet_lite{size}" for size in range(3)}
+    assert content["out"] == str(tmp_path / "run")
+    assert set(content["stages_not_run"]) == {"fine_grained_oov", "non_prototypical"}
+    for row in content["models"]:
+        assert row["error_types"]["fine_grained_oov"]["count"] is None
+        assert row["error_types"]["model_failure"]["count"] > 0
 
 
-def test_an_interrupted_run_says_so_and_leaves_nothing(val_images, tmp_path):
+@pytest.mark.parametrize(
+    ("signal_name", "status", "said"), [("SIGINT", 130, "Interrupted"), ("SIGTERM", 143, "Terminated")]
+)
+def test_an_interrupted_run_says_so_and_leaves_nothing(val_images, tmp_path, signal_name, status, said):
     for number in range(30):
         val_images.csv(tmp_path / "models" / f"model{number}.csv")
     code = """
@@ -138,15 +148,44 @@ write, calls = run_directory.RunWriter.verdicts, itertools.count(1)
 def write_and_interrupt(*arguments):
     write(*arguments)
     if next(calls) == 3:  # one step in C, so no two threads see the same number
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGNAL)
 
 run_directory.RunWriter.verdicts = write_and_interrupt
 sys.argv = ["imagenet-errors", *sys.argv[1:]]
 cli.main()
 """
     arguments = ("evaluate", tmp_path / "models", "--annotations", "real", "--allow-partial", "--out", tmp_path / "run")
-    command = [sys.executable, "-c", code, *map(str, arguments)]
+    command = [sys.executable, "-c", code.replace("SIGNAL", signal_name), *map(str, arguments)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ended.returncode == 130
-    assert ended.stderr.strip() == "Interrupted: nothing was left half-written."
+    assert ended.returncode == status
+    assert ended.stderr.strip() == f"{said}: nothing was left half-written."
     assert [path.name for path in tmp_path.iterdir()] == ["models"]
+
+
+def run_program(*arguments, **options):
+    command = [sys.executable, "-m", "imagenet_errors", *map(str, arguments)]
+    return subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False, **options)
+
+
+def test_a_full_disk_at_the_end_of_the_answer_is_one_line():
+    with Path("/dev/full").open("w") as full:
+        ended = run_program("superclasses", "terriers", "--json", stdout=full)
+    assert ended.returncode == 2
+    assert "No space left on device" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_reader_that_has_seen_enough_is_no_fault():
+    command = f"{sys.executable} -m imagenet_errors superclasses | head -1"
+    ended = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert ended.stderr == ""
+
+
+def test_an_encoding_without_bars_still_shows_the_figures(tmp_path):
+    import os
+
+    environment = {**os.environ, "PYTHONIOENCODING": "cp1252"}
+    given = ("evaluate", "--demo", "--out", tmp_path / "run")
+    ended = run_program(*given, env=environment, stdout=subprocess.PIPE, encoding="cp1252")
+    assert ended.returncode == 0
+    assert "efficientnet_lite0" in ended.stdout

@@ -43,6 +43,9 @@ def test_a_verdict_a_row_for_every_evaluated_image(run, val_images):
     assert verdicts["target"].tolist() == val_images.label.tolist()
     assert verdicts["prediction"].tolist() == val_images.top1.tolist()
     assert verdicts["confidence"].isna().all()
+    assert set(verdicts["model"]) == {"model"}
+    assert verdicts["target_name"].tolist() == [LABELS.names[index] for index in val_images.label]
+    assert verdicts["prediction_name"].tolist() == [LABELS.names[index] for index in val_images.top1]
     assert [list(accepted) for accepted in verdicts["accepted"]] == [[label] for label in val_images.label]
 
 
@@ -187,8 +190,9 @@ def test_a_run_that_fails_leaves_the_earlier_one_as_it_was(program, val_images, 
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(run_directory.RunWriter, "manifest", full)
-    with pytest.raises(OSError, match="No space left"):
-        program("evaluate", tmp_path / "model.csv", "--annotations", tmp_path / "annotations.csv", "--out", run)
+    answer = program("evaluate", tmp_path / "model.csv", "--annotations", tmp_path / "annotations.csv", "--out", run)
+    assert answer.status == 2
+    assert "No space left on device" in answer.err
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
@@ -273,3 +277,16 @@ class TestRejectedLabels:
         right = (val_images.top1[1:] == val_images.label[1:]).sum() + 1
         (row,) = pq.read_table(run / "summary.parquet").to_pylist()
         assert row["accepted_accuracy"] == pytest.approx(right / 300)
+
+
+def test_top1_accuracy_of_all_counts_images_outside_the_annotations_too(program, val_images, tmp_path):
+    """Annotated are the first 100 of 300 images; the file has all."""
+    annotations = val_images.annotations(tmp_path / "annotations.csv")
+    lines = annotations.read_text().splitlines()
+    annotations.write_text("\n".join(lines[:101]) + "\n")
+    file = val_images.csv(tmp_path / "model.csv")
+    assert program("evaluate", file, "--annotations", annotations, "--out", tmp_path / "run").status == 0
+    (row,) = pq.read_table(tmp_path / "run" / "summary.parquet").to_pylist()
+    assert row["n_evaluated"] == 100
+    assert row["top1_accuracy_all"] == pytest.approx(np.mean(val_images.top1 == val_images.label))
+    assert row["top1_accuracy"] == pytest.approx(np.mean((val_images.top1 == val_images.label)[:100]))

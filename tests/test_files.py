@@ -1,9 +1,17 @@
 """A folder of results is written whole or not at all."""
 
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
-from imagenet_errors.files import writing_folder
+from imagenet_errors.files import locked, remove_leftovers, staged_beside, write_whole, writing_folder, written_whole
 from imagenet_errors.problems import InputError
+
+FULL = Path("/dev/full")
 
 
 def test_files_appear_when_all_are_done(tmp_path):
@@ -43,4 +51,140 @@ def test_a_file_in_the_folders_place_is_refused(tmp_path):
 def test_a_place_that_cannot_be_written_is_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be written"), writing_folder(tmp_path / "file" / "out"):
+        pass
+
+
+def test_a_file_is_not_there_before_it_is_whole(tmp_path):
+    path = tmp_path / "a" / "file"
+    with written_whole(path) as partial:
+        partial.write_text("half")
+        assert not path.exists()
+    assert path.read_text() == "half"
+    assert [*path.parent.iterdir()] == [path]
+
+
+def test_temporary_names_cannot_be_guessed_nor_planted(tmp_path, monkeypatch):
+    names = []
+    for _ in range(2):
+        with written_whole(tmp_path / "file") as partial:
+            names.append(partial.name)
+    assert names[0] != names[1]
+    monkeypatch.setattr("secrets.token_hex", lambda _: "0" * 16)
+    monkeypatch.setattr("imagenet_errors.files._is_left_behind", lambda _: False)
+    trap = tmp_path / "elsewhere"
+    (tmp_path / f"{names[1].rsplit('-', 1)[0]}-{'0' * 16}.partial").symlink_to(trap)
+    with pytest.raises(FileExistsError), written_whole(tmp_path / "file"):
+        pass
+    assert not trap.exists()
+
+
+def test_a_write_that_fails_leaves_what_was_there(tmp_path, monkeypatch):
+    path = tmp_path / "file"
+    path.write_text("old")
+
+    def full(handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(InputError, match=r"file: cannot be written: No space left on device\. Make room"):
+        write_whole(path, lambda file: file.write(b"new"), fix="Make room.")
+    assert path.read_text() == "old"
+    assert [*tmp_path.iterdir()] == [path]
+
+
+def test_a_really_full_disk_is_reported(tmp_path):
+    if not FULL.exists():
+        pytest.skip("no /dev/full to write to")
+
+    def write(file):
+        with FULL.open("wb", buffering=0) as full:
+            full.write(b"x")
+
+    with pytest.raises(InputError, match="No space left on device"):
+        write_whole(tmp_path / "file", write)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_folder_whose_disk_is_full_is_one_readable_line(tmp_path):
+    def fill():
+        with writing_folder(tmp_path / "out"):
+            raise OSError(28, "No space left on device")
+
+    with pytest.raises(InputError, match=r"out: cannot be written: No space left on device\. Choose another --out"):
+        fill()
+
+
+HALF_DONE = """
+import os, signal, sys
+from pathlib import Path
+from imagenet_errors.files import staged_beside, written_whole
+with staged_beside(Path(sys.argv[1]) / "run") as staged, written_whole(Path(sys.argv[1]) / "table") as partial:
+    (staged / "verdicts").mkdir()
+    partial.write_text("half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path):
+    ended = subprocess.run([sys.executable, "-c", HALF_DONE, tmp_path], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    assert len([*tmp_path.glob(".*.partial")]) == 2
+    with staged_beside(tmp_path / "run"), written_whole(tmp_path / "table"):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["table"]
+
+
+def test_what_is_being_written_and_what_is_not_ours_stays(tmp_path):
+    (tmp_path / ".table.mine.partial").touch()
+    with written_whole(tmp_path / "table") as partial:
+        remove_leftovers(tmp_path, below=True)
+        assert partial.exists()
+    assert (tmp_path / ".table.mine.partial").exists()
+
+
+def test_another_machines_unfinished_file_stays_for_a_day(tmp_path):
+    theirs = tmp_path / f".table.00000000-1-{'a' * 16}.partial"
+    theirs.touch()
+    remove_leftovers(tmp_path)
+    assert theirs.exists()
+    os.utime(theirs, (0, 0))
+    remove_leftovers(tmp_path)
+    assert not theirs.exists()
+
+
+LOCK = """
+import sys
+from pathlib import Path
+from imagenet_errors.files import locked
+with locked(Path(sys.argv[1])):
+    pass
+"""
+
+
+def test_two_runs_do_not_work_in_one_place(tmp_path):
+    command = [sys.executable, "-c", LOCK, tmp_path / "run"]
+    with locked(tmp_path / "run"):
+        refused = subprocess.run(command, capture_output=True, text=True, check=False)
+        with locked(tmp_path / "run"):
+            pass  # the same process may nest
+    assert "another run is at work here. Wait for it to end, or choose another --out." in refused.stderr
+    assert subprocess.run(command, check=False).returncode == 0
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_lock_follows_links(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "run")
+    with locked(tmp_path / "link"):
+        assert (tmp_path / ".run.lock").exists()
+
+
+def test_names_of_any_length_and_with_wildcards_are_written(tmp_path):
+    for name in ("x" * 250, "é" * 120, "a[1]*?.csv"):
+        write_whole(tmp_path / name, b"1")
+        assert (tmp_path / name).read_bytes() == b"1"
+
+
+def test_a_whole_disk_is_no_place(tmp_path):
+    with pytest.raises(InputError, match="is the whole disk"), writing_folder(Path("/")):
         pass

@@ -9,8 +9,8 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "imagenet_errors"
 LEVELS = (
-    ("problems", "tables", "shipped", "files", "severity_scale"),
-    ("labels", "wordnet", "images", "image_folder"),
+    ("problems", "tables", "shipped", "files", "recent"),
+    ("labels", "label_sets", "wordnet", "images", "image_folder", "cluster"),
     ("readers",),
     ("downloads", "datasets", "severity"),
     ("evidence",),
@@ -19,12 +19,12 @@ LEVELS = (
     ("inputs",),
     ("measure", "mistakes"),
     ("runs",),
-    ("evaluation", "why"),
+    ("evaluation", "why", "compare", "check"),
     ("oov", "predict"),
     ("batch", "explain"),
-    ("report",),
+    ("report", "export"),
     ("study",),
-    ("api", "compare", "export", "check"),
+    ("api", "metric"),
     ("cli",),
 )
 """Rooms and single files, lowest first; those of one level may use each other in one direction only."""

@@ -21,6 +21,13 @@ class TestInputs:
         assert inputs_of("real").annotations_place == "real"
         assert inputs_of("a.csv").annotations_place == str((tmp_path / "a.csv").resolve())
 
+    @pytest.mark.parametrize(("written", "meant"), [("Real", "real"), ("multi-label", "multilabel"), ("REAL", "real")])
+    def test_a_name_is_understood_however_it_is_written(self, tmp_path, monkeypatch, written, meant):
+        monkeypatch.chdir(tmp_path)
+        assert inputs_of(written).annotations == meant
+        (tmp_path / written).write_text("")
+        assert inputs_of(written).annotations == written, "a file that is there is meant"
+
     @pytest.mark.parametrize("part", ["oov_evidence", "non_prototypical", "co_occurrence", "superclasses"])
     def test_an_evidence_file_that_is_not_there_is_refused(self, tmp_path, part):
         with pytest.raises(InputError, match=r"x: no such file"):

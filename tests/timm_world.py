@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from imagenet_errors.image_folder import read_folder
 from imagenet_errors.images import val_file_names
-from imagenet_errors.predict.images import read_folder
 from imagenet_errors.predict.job import PredictModel
 from imagenet_errors.predict.settings import Settings
 

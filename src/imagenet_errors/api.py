@@ -25,7 +25,7 @@ from imagenet_errors.runs.manifest import Manifest, read_manifest
 from imagenet_errors.why import DecisionPath, decision_path, row_of, why
 
 if TYPE_CHECKING:
-    from imagenet_errors.compare import Comparison
+    from imagenet_errors.compare import ModelComparison
 
 
 def evaluate(
@@ -224,7 +224,7 @@ class Run:
         )
         return write_report(request).path
 
-    def compare(self, one: str, other: str) -> Comparison:
+    def compare(self, one: str, other: str) -> ModelComparison:
         """Compare two models of this run.
 
         Raises

@@ -13,24 +13,24 @@ from pathlib import Path
 import pyarrow as pa
 
 from imagenet_errors.evaluation import Evaluation, evaluate
+from imagenet_errors.files import locked, write_whole
+from imagenet_errors.image_folder import ImageFolder
 from imagenet_errors.images import ImageIndex
 from imagenet_errors.inputs import Inputs, load_annotations
-from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.mistakes import Failure, NothingUsableError, Progress
-from imagenet_errors.predict.images import ImageFolder
-from imagenet_errors.predict.job import Outcome, PredictModel
+from imagenet_errors.predict.job import ModelOutcome, PredictModel
 from imagenet_errors.predict.names import ModelSpec
-from imagenet_errors.predict.plan import Engine, Plan, predict_missing
+from imagenet_errors.predict.plan import Engine, PredictionPlan, predict_missing
 from imagenet_errors.predict.weights import fetch_weights
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.arrow_tables import our_metadata
 from imagenet_errors.readers.predictions import ReadRules
-from imagenet_errors.runs.directory import FAILURES
+from imagenet_errors.runs.directory import FAILURES, check_out
 
 PREDICTIONS = "predictions"
 """Where in the run directory the models' predictions lie."""
 
-Told = Callable[[Outcome, int, int], None]
+Tell = Callable[[ModelOutcome, int, int], None]
 """Is told of each outcome, which one it is (from 1), and of how many."""
 
 
@@ -66,7 +66,7 @@ def check_coverage(images: ImageFolder, request: BatchRequest) -> None:
         The annotations cannot be used, no image is annotated, or evaluated images are not in the folder.
     """
     request.inputs.check()
-    annotations = load_annotations(request.inputs, imagenet_1k())
+    annotations = load_annotations(request.inputs)
     rows = ImageIndex(annotations.file_names).rows(pa.array(images.names, type=pa.string()), where=images.root)
     if not (rows >= 0).any():
         raise InputError(
@@ -87,12 +87,12 @@ def check_coverage(images: ImageFolder, request: BatchRequest) -> None:
 
 
 def run_batch(
-    plan: Plan,
+    plan: PredictionPlan,
     request: BatchRequest,
     *,
     engine: Engine,
     work: PredictModel,
-    tell: Told,
+    tell: Tell,
     progress: Progress,
 ) -> BatchResult:
     """Predict what the plan lacks, then evaluate every model that has predictions.
@@ -100,24 +100,29 @@ def run_batch(
     Raises
     ------
     InputError
-        The engine, the annotations or the evidence cannot be used.
+        The engine, the annotations or the evidence cannot be used; or ``out`` holds somebody else's files, or another
+        run is at work there.
     """
-    failed = {unusable.name: unusable.error for unusable in plan.unusable}
-    outcomes = predict_missing(plan, request.folder, engine=engine, work=work)
-    for number, outcome in enumerate(outcomes, start=1):
-        tell(outcome, number, len(plan.missing))
-        if outcome.content is None:
-            failed[outcome.name] = _as_error(outcome)
-    failures = tuple(Failure(name, request.folder / f"{name}.parquet", error) for name, error in failed.items())
-    return _evaluate(plan, request, failures, progress=progress)
+    with locked(request.out):
+        check_out(request.out)
+        failed = {unusable.name: unusable.error for unusable in plan.unusable}
+        outcomes = predict_missing(plan, request.folder, engine=engine, work=work)
+        for number, outcome in enumerate(outcomes, start=1):
+            tell(outcome, number, len(plan.missing))
+            if outcome.content is None:
+                failed[outcome.name] = _as_error(outcome)
+        failures = tuple(Failure(name, request.folder / f"{name}.parquet", error) for name, error in failed.items())
+        return _evaluate(plan, request, failures, progress=progress)
 
 
-def _as_error(outcome: Outcome) -> InputError:
+def _as_error(outcome: ModelOutcome) -> InputError:
     where, _, what = outcome.reason.partition(": ")
     return InputError(where, what.rstrip("."))
 
 
-def _evaluate(plan: Plan, request: BatchRequest, failures: tuple[Failure, ...], *, progress: Progress) -> BatchResult:
+def _evaluate(
+    plan: PredictionPlan, request: BatchRequest, failures: tuple[Failure, ...], *, progress: Progress
+) -> BatchResult:
     failed = {failure.model for failure in failures}
     predicted = [planned.path for planned in plan.models if planned.spec.name not in failed]
     useless = tuple(failure for path in predicted if (failure := _all_invalid(path)) is not None)
@@ -144,29 +149,25 @@ def _evaluate(plan: Plan, request: BatchRequest, failures: tuple[Failure, ...], 
 
 def _all_invalid(path: Path) -> Failure | None:
     """Return a failure for a file without a single usable prediction: as a table it would not even tell classes."""
-    said = our_metadata(path) or {}
-    if said.get("n_invalid") != said.get("n_images"):
+    facts = our_metadata(path) or {}
+    if facts.get("n_invalid") != facts.get("n_images"):
         return None
-    what = f"all {said.get('n_images'):,} predictions are invalid: its outputs are NaN or infinite"
-    if said.get("n_unreadable"):
-        what = f"all {said.get('n_images'):,} predictions are invalid: images cannot be decoded, or outputs are NaN"
+    what = f"all {facts.get('n_images'):,} predictions are invalid: its outputs are NaN or infinite"
+    if facts.get("n_unreadable"):
+        what = f"all {facts.get('n_images'):,} predictions are invalid: images cannot be decoded, or outputs are NaN"
     return Failure(path.stem, path, InputError(path, what, fix="Try --precision float32, or leave the model out."))
 
 
 def write_failures(out: Path, failures: tuple[Failure, ...]) -> None:
     """Write ``failures.parquet`` alone, where there is nothing to evaluate."""
-    from imagenet_errors.predict.plan import write_whole
-
-    rows = [{"model": each.model, "file": str(each.path), "reason": each.reason} for each in failures]
-    sink = pa.BufferOutputStream()
     import pyarrow.parquet as pq
 
-    pq.write_table(pa.Table.from_pylist(rows, schema=FAILURES), sink)
-    out.mkdir(parents=True, exist_ok=True)
-    write_whole(out / "failures.parquet", sink.getvalue().to_pybytes())
+    rows = [{"model": each.model, "file": str(each.path), "reason": each.reason} for each in failures]
+    table = pa.Table.from_pylist(rows, schema=FAILURES)
+    write_whole(out / "failures.parquet", lambda file: pq.write_table(table, file))
 
 
-def prefetch(plan: Plan) -> Iterator[tuple[ModelSpec, InputError | None]]:
+def prefetch(plan: PredictionPlan) -> Iterator[tuple[ModelSpec, InputError | None]]:
     """Download the weights of every model that is missing; yield each with what went wrong, None if nothing did."""
     for planned in plan.missing:
         try:

@@ -7,7 +7,7 @@ Differs: their published program asked for spurious correlations before non-prot
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import ClassVar, Protocol
 
@@ -192,6 +192,12 @@ class Chain:
             if finding is not None and not every_stage:
                 reached = reached[~finding.explains]
         return Walk(cases, tuple(steps))
+
+    def without(self, reasons: Mapping[str, str]) -> Chain:
+        """Return the chain without the stages of these names, and the reasons; for absent ones these are better."""
+        steps = tuple((name, None if name in reasons else stage) for name, stage in self.steps)
+        known = {name: reason for name, reason in reasons.items() if name in self.every_order}
+        return Chain(steps, self.not_run | known) if known else self
 
     def without_useless(self, walk: Walk) -> Chain:
         """Return the chain without stages whose evidence is about none of the cases that came to them."""

@@ -46,7 +46,7 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ModelComparison:
     """Two models; all but the two sides rests on the ``n_common`` images that both were evaluated on.
 
     ``gained`` and ``lost``: error type -> errors that only the second, only the first model makes;
@@ -85,7 +85,7 @@ def parse_side(text: str) -> tuple[Path, str | None]:
     return Path(run), model
 
 
-def compare(first: tuple[Path, str | None], second: tuple[Path, str | None]) -> Comparison:
+def compare(first: tuple[Path, str | None], second: tuple[Path, str | None]) -> ModelComparison:
     """Compare two models, each (run directory, model or None where the run has one).
 
     Raises
@@ -100,7 +100,7 @@ def compare(first: tuple[Path, str | None], second: tuple[Path, str | None]) -> 
     ran = one.figures.ran & other.figures.ran
     both_wrong = (types[0] > 0) & (types[1] > 0)
     same = int((classes[0] == classes[1])[both_wrong].sum())
-    return Comparison(
+    return ModelComparison(
         first=_side(one),
         second=_side(other),
         n_common=len(rows_one),

@@ -18,15 +18,17 @@ from numpy.typing import NDArray
 
 from imagenet_errors.chain import Chain
 from imagenet_errors.inputs import Basis, Inputs, load_basis
-from imagenet_errors.measure import Measures, group_membership, measure
+from imagenet_errors.labels import ALL
+from imagenet_errors.measure import Measures, Strata, group_membership, measure, strata
 from imagenet_errors.mistakes import Failure, Given, Mistakes, ModelPredictions, Progress, gather, silent
-from imagenet_errors.readers.predictions import ReadRules, model_name
+from imagenet_errors.readers.predictions import ReadRules
 from imagenet_errors.runs.directory import (
     FAILURES,
     ModelResult,
     RunWriter,
     accuracy_table,
     check_out,
+    class_name_column,
     distribution_table,
     error_type_column,
     summary_table,
@@ -35,16 +37,41 @@ from imagenet_errors.runs.directory import (
 from imagenet_errors.runs.manifest import (
     LAYOUT,
     FailureFacts,
-    FileFacts,
+    InputFile,
     Manifest,
+    data_set_facts,
     evidence_places,
     file_facts,
     intake_facts,
 )
-from imagenet_errors.runs.model_facts import facts_of_file, with_facts
+from imagenet_errors.runs.model_facts import facts_of_file, facts_of_name, with_facts
 from imagenet_errors.tables import Intake, Predictions, Verdicts
 
 _N_THREADS = 2
+_MOST_IMAGE_SETS = 4
+_BY_TYPE = ("count", "count_min", "count_max", "portion_of_top1_errors", "portion_of_multi_label_errors")
+
+
+@dataclass(frozen=True, eq=False)
+class ImageSet:
+    """What holds of some annotated images (``rows`` int64 [m]) whatever a model says of them, each found out once."""
+
+    rows: NDArray[np.int64]
+    basis: Basis
+    membership: NDArray[np.bool_]
+
+    @cached_property
+    def columns(self) -> tuple[pa.Array, pa.Array, pa.Array, pa.Array]:
+        """The columns file_name, target, accepted and target_name of ``runs.directory.VERDICTS``."""
+        annotations, label = self.basis.annotations, self.basis.annotations.label[self.rows]
+        names = annotations.file_names.take(pa.array(self.rows))
+        accepted = annotations.accepted.take(self.rows).to_arrow()
+        return names, pa.array(label), accepted, class_name_column(label, self.basis.class_names)
+
+    @cached_property
+    def strata(self) -> Strata:
+        """The images by original label and groups."""
+        return strata(self.basis.annotations.label[self.rows], self.membership[:, self.rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +85,25 @@ class Judged:
     mistakes: Mistakes
     chain: Chain
     verdicts: Verdicts
+    class_rule: str = ""
 
     @cached_property
     def membership(self) -> NDArray[np.bool_]:
         """bool [G, n]: the groups of every annotated image."""
         return group_membership(self.basis.annotations.accepted, self.basis.labels)
+
+    @cached_property
+    def _image_sets(self) -> list[ImageSet]:
+        return []
+
+    def images(self, rows: NDArray[np.int64]) -> ImageSet:
+        """Return what holds of the images in these rows for every model: most models have the same images."""
+        for known in self._image_sets:
+            if np.array_equal(known.rows, rows):
+                return known
+        made = ImageSet(rows, self.basis, self.membership)
+        self._image_sets[:] = [made, *self._image_sets[: _MOST_IMAGE_SETS - 1]]
+        return made
 
     def look_up(self, predictions: Predictions) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
         """Return each prediction's error type int8 [m] and its case int64 [m], -1 where it is correct."""
@@ -78,16 +119,21 @@ class Judged:
         self, predictions: Predictions, error_type: NDArray[np.int8], case: NDArray[np.int64]
     ) -> list[pa.Array]:
         """Return the columns of ``runs.directory.VERDICTS``."""
-        rows, n_rows = predictions.rows, len(predictions.rows)
-        annotations, confidence = self.basis.annotations, predictions.confidence
+        n_rows, confidence = len(predictions.rows), predictions.confidence
+        file_name, target, accepted, target_name = self.images(predictions.rows).columns
         return [
-            annotations.file_names.take(pa.array(rows)),
-            pa.array(annotations.label[rows]),
+            file_name,
+            target,
             pa.array(predictions.top1),
             pa.nulls(n_rows, pa.float32()) if confidence is None else pa.array(confidence, from_pandas=True),
-            annotations.accepted.take(rows).to_arrow(),
+            accepted,
             error_type_column(error_type),
             self.verdicts.explanation.take(pa.array(case, mask=case < 0)),
+            pa.DictionaryArray.from_arrays(
+                pa.array(np.zeros(n_rows, dtype=np.int16)), pa.array([predictions.model], type=pa.string())
+            ),
+            target_name,
+            class_name_column(predictions.top1, self.basis.class_names),
         ]
 
     def result(
@@ -111,13 +157,8 @@ class Judged:
             for name, cannot in self.verdicts.lacking.items()
             if name not in self.chain.not_run
         }
-        return measure(
-            error_type,
-            self.basis.annotations.label[predictions.rows],
-            self.membership[:, predictions.rows],
-            groups=self.basis.labels.group_names,
-            lacking=lacking,
-        )
+        parted = self.images(predictions.rows).strata
+        return measure(error_type, parted, groups=self.basis.labels.group_names, lacking=lacking)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,6 +180,33 @@ class Evaluation:
     def basis(self) -> Basis:
         """What the verdicts rest on."""
         return self.judged.basis
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what came of it as plain objects: one versioned object, null where a stage did not run."""
+        summary = with_facts(summary_table(self.results), self.facts).to_pylist()
+        rows = distribution_table(self.results, self.chain.not_run).to_pylist()
+        by_type: dict[str, dict[str, dict[str, Any]]] = {}
+        for row in rows:
+            if row["group"] == ALL:
+                by_type.setdefault(row["model"], {})[row["error_type"]] = {key: row[key] for key in _BY_TYPE}
+        annotations = self.basis.annotations
+        return {
+            "layout": LAYOUT,
+            "annotations": self.basis.inputs.annotations_place,
+            "n_annotated": len(annotations),
+            "n_evaluated": int(annotations.evaluated.sum()),
+            "excluded": {reason: int(holds.sum()) for reason, holds in annotations.exclusions.items()},
+            "stage_order": list(self.chain.order),
+            "stages_not_run": self.chain.not_run,
+            "evidence_notes": list(self.basis.notes),
+            "models": [
+                {**row, "error_types": by_type[row["model"]], "intake": intake_facts(self.intakes[row["model"]])}
+                for row in summary
+            ],
+            "failures": [
+                {"model": each.model, "file": str(each.path), "reason": each.reason} for each in self.failures
+            ],
+        }
 
     @property
     def intakes(self) -> dict[str, Intake]:
@@ -167,18 +235,28 @@ def evaluate(
         The annotations or evidence cannot be used, or no predictions file can; nothing is written then.
     """
     check_out(out)
-    basis = load_basis(inputs)
+    basis = load_basis(inputs, [one for one in predictions if isinstance(one, Path)])
     with gather(predictions, basis, rules=rules, progress=progress) as mistakes:
-        return save(judge(basis, mistakes), out, command=command, failed=failed, progress=progress)
+        judged = judge(basis, mistakes, class_rule=class_rule(basis, rules))
+        return save(judged, out, command=command, failed=failed, progress=progress)
 
 
-def judge(basis: Basis, mistakes: Mistakes) -> Judged:
+def class_rule(basis: Basis, rules: ReadRules | None) -> str:
+    """Say what the models chose from: all classes, or those that occur in the data set."""
+    n_classes, n_occurring = len(basis.labels), len(basis.labels.occurring)
+    if rules is not None and rules.mask_classes:
+        return f"the best of the {n_occurring:,} classes that occur"
+    rule = f"the best of {n_classes:,} classes"
+    return f"{rule}, {n_classes - n_occurring:,} of which do not occur" if n_occurring else rule
+
+
+def judge(basis: Basis, mistakes: Mistakes, *, class_rule: str = "") -> Judged:
     """Give every distinct mistake its verdict."""
     walk = basis.chain.ask(mistakes.cases)
     chain = basis.chain.without_useless(walk)
     if chain is not basis.chain:
         walk = chain.ask(mistakes.cases)
-    return Judged(basis, mistakes, chain, walk.verdicts(basis.class_names))
+    return Judged(basis, mistakes, chain, walk.verdicts(basis.class_names), class_rule)
 
 
 def save(
@@ -198,16 +276,20 @@ def save(
     """
     with writing_run(out) as writer:
         results = _write_models(writer, judged, progress=progress)
-        files = judged.mistakes.files
         evaluation = Evaluation(
             judged,
             tuple(results),
             (*failed, *judged.mistakes.failures),
-            {model_name(path): known for path in files if (known := facts_of_file(path)) is not None},
+            {each.model: known for each in judged.mistakes.models if (known := _facts(each)) is not None},
         )
         _write_tables(writer, evaluation)
         writer.manifest(_manifest(evaluation, command))
     return evaluation
+
+
+def _facts(model: ModelPredictions) -> dict[str, Any] | None:
+    """Return what the model's file says of it, else what its name tells."""
+    return facts_of_file(model.source) or facts_of_name(model.model)
 
 
 def _write_models(writer: RunWriter, judged: Judged, *, progress: Progress) -> list[ModelResult]:
@@ -235,11 +317,11 @@ def _write_tables(writer: RunWriter, evaluation: Evaluation) -> None:
         writer.table("failures.parquet", pa.Table.from_pylist(rows, schema=FAILURES))
 
 
-def _read_files(mistakes: Mistakes) -> list[FileFacts]:
+def _read_files(mistakes: Mistakes) -> list[InputFile]:
     """Return the predictions files by the hash of the bytes that were read, even where they are gone by now."""
     hashes = {model.source: model.intake.sha256 for model in mistakes.models if model.intake.sha256}
     return [
-        FileFacts(str(path.resolve()), path.stat().st_size if path.exists() else 0, sha256)
+        InputFile(str(path.resolve()), path.stat().st_size if path.exists() else 0, sha256)
         for path, sha256 in hashes.items()
     ]
 
@@ -260,6 +342,8 @@ def _manifest(evaluation: Evaluation, command: Sequence[str]) -> Manifest:
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         annotations=basis.inputs.annotations_place,
         rejected_labels=basis.inputs.rejected_labels,
+        class_rule=evaluation.judged.class_rule,
+        **data_set_facts(basis.inputs),
         n_annotated=len(annotations),
         n_evaluated=n_evaluated,
         n_excluded=len(annotations) - n_evaluated,

@@ -1,9 +1,16 @@
-"""The image files of a folder: in class folders (ImageFolder) or flat, in an order that never changes."""
+"""The image files of a folder: in class folders (ImageFolder) or flat, in an order that never changes.
+
+This is the one listing: whoever takes images takes them from here, with the same endings, through links or not.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,28 +22,62 @@ from imagenet_errors.images import ImageIndex
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
 
-_ENDINGS = (".jpeg", ".jpg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")
+ENDINGS = (".jpeg", ".jpg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff")
 _WNID = re.compile(r"n\d{8}")
+_N_THREADS = 4
+_N_LOOKED_FOR = 100
 
 
 def image_files(folder: Path) -> list[str]:
-    """Return the images' paths within the folder, with forward slashes, ascending.
+    """Return the images' paths within the folder, with forward slashes, ascending; hidden ones are passed over.
+
+    Links are followed. A folder that several ways lead to is read once, by its own name rather than by a link's.
 
     Raises
     ------
     InputError
-        There is no such folder, or no image in it.
+        There is no such folder, no image in it, or an image is a link to nowhere, or named by no text.
     """
     if not folder.is_dir():
         raise InputError(folder, "no such folder", fix="Check the path.")
-    found = []
-    for place, _, names in os.walk(folder, followlinks=True):
-        inside = Path(place).relative_to(folder).as_posix()
-        prefix = "" if inside == "." else f"{inside}/"
-        found += [prefix + name for name in names if name.lower().endswith(_ENDINGS) and name[0] != "."]
-    if not found:
-        raise InputError(folder, "no image in this folder", fix=f"Known endings: {', '.join(_ENDINGS)}.")
-    return sorted(found)
+    images: list[str] = []
+    dangling: list[str] = []
+    for place, entries in _folders_below(folder):
+        for entry in entries:
+            if entry.name.lower().endswith(ENDINGS) and not entry.is_dir():
+                (images if entry.is_file() else dangling).append((place / entry.name).relative_to(folder).as_posix())
+    strange = dangling or [path for path in images if not _is_text(path)]
+    if strange:
+        what = "links lead nowhere" if dangling else "names are not UTF-8"
+        fix = "Mend or remove them." if dangling else "Rename them."
+        raise InputError(folder, f"{counted(len(strange), 'image')} whose {what}", example=ascii(strange[0]), fix=fix)
+    if not images:
+        raise InputError(folder, "no image in this folder", fix=f"Known endings: {', '.join(ENDINGS)}.")
+    return sorted(images)
+
+
+def _folders_below(folder: Path) -> Iterator[tuple[Path, list[os.DirEntry[str]]]]:
+    """Yield every folder once, with what is in it: real folders first, so that a link to one of them adds nothing."""
+    waiting, links, seen = deque([folder]), deque[Path](), set()
+    while waiting or links:
+        place = waiting.popleft() if waiting else links.popleft()
+        status = place.stat()
+        if (status.st_dev, status.st_ino) in seen:
+            continue
+        seen.add((status.st_dev, status.st_ino))
+        entries = sorted((entry for entry in os.scandir(place) if entry.name[0] != "."), key=lambda entry: entry.name)
+        for entry in entries:
+            if entry.is_dir():
+                (links if entry.is_symlink() else waiting).append(place / entry.name)
+        yield place, entries
+
+
+def _is_text(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def files_of_rows(folder: Path, images: ImageIndex) -> dict[int, str]:
@@ -56,17 +97,111 @@ def files_of_rows(folder: Path, images: ImageIndex) -> dict[int, str]:
     return found
 
 
+@dataclass(frozen=True)
+class ImageFolder:
+    """n images: ``names`` (base names, or paths below ``root`` where base names repeat), ascending.
+
+    ``paths`` below ``root``, as long; ``sha256`` is of every name and every file's content.
+    """
+
+    root: Path
+    names: tuple[str, ...]
+    paths: tuple[str, ...]
+    sha256: str
+
+    def __len__(self) -> int:
+        """Return the number of images n."""
+        return len(self.names)
+
+
+def read_folder(root: Path) -> ImageFolder:
+    """List and hash the images of a folder and its subfolders.
+
+    Raises
+    ------
+    InputError
+        There is no such folder, no image in it, or an image cannot be read.
+    """
+    paths = image_files(root)
+    root = root.resolve()
+    named = sorted(zip(_names(paths), paths, strict=True))
+    names, paths_by_name = zip(*named, strict=True)
+    try:
+        sha256 = _hash(root, named)
+    except OSError as error:
+        raise InputError(error.filename or root, f"cannot be read: {error.strerror}", fix="Check the images.") from None
+    return ImageFolder(root, names, paths_by_name, sha256)
+
+
+def _names(paths: Sequence[str]) -> Sequence[str]:
+    bases = [path.rpartition("/")[2] for path in paths]
+    return bases if Counter(bases).most_common(1)[0][1] == 1 else paths
+
+
+def file_sha256(path: Path) -> bytes:
+    """Return the digest of a file's content."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()
+
+
+def _hash(root: Path, named: list[tuple[str, str]]) -> str:
+    """Return one hash of names and contents; 50,000 validation images are 6.4 GB, read once a run."""
+    whole = hashlib.sha256()
+    with ThreadPoolExecutor(_N_THREADS) as pool:
+        digests = pool.map(file_sha256, [root / path for _, path in named])
+        for (name, _), content in zip(named, digests, strict=True):
+            whole.update(name.encode() + b"\0" + content)
+    return whole.hexdigest()
+
+
+def refuse_missing(images: ImageFolder) -> None:
+    """Refuse to predict where listed images are not there, as on a machine of a cluster without them.
+
+    A few are looked for, evenly spread: looking for 50,000 takes long over a network, and for every model.
+
+    Raises
+    ------
+    InputError
+        An image is not there.
+    """
+    looked_for = images.paths[:: max(1, len(images) // _N_LOOKED_FOR)]
+    lacking = [path for path in looked_for if not (images.root / path).is_file()]
+    if lacking:
+        raise InputError(
+            images.root,
+            f"{counted(len(lacking), 'image')} of {len(looked_for):,} looked for not on this machine",
+            example=lacking[0],
+            fix="Every machine needs the images at the same path.",
+        )
+
+
 @dataclass(frozen=True, eq=False)
-class TrainImages:
-    """Training images: ``files`` n paths within ``folder``, ascending; ``classes`` int16 [n]."""
+class LabelledImages:
+    """Images with their labels: ``files`` n paths within ``folder``, ascending; ``classes`` int16 [n]."""
 
     folder: Path
     files: tuple[str, ...]
     classes: NDArray[np.int16]
 
+    def sample(self, n_per_class: int) -> LabelledImages:
+        """Return that many images of each class, or all where there are fewer: the same ones every time.
 
-def train_images(folder: Path, labels: LabelSpace) -> TrainImages:
-    """Find training images; the wnid is the class folder's name or begins the file's (``n01440764_18.JPEG``).
+        Images are taken by the hash of their path, so that no order of shooting or naming decides.
+        """
+        digests = [hashlib.sha256(file.encode()).digest() for file in self.files]
+        order = sorted(range(len(self.files)), key=digests.__getitem__)
+        n_taken: Counter[int] = Counter()
+        chosen = []
+        for row in order:
+            n_taken[self.classes[row]] += 1
+            if n_taken[self.classes[row]] <= n_per_class:
+                chosen.append(row)
+        chosen.sort()
+        return LabelledImages(self.folder, tuple(self.files[row] for row in chosen), self.classes[chosen])
+
+
+def labelled_images(folder: Path, labels: LabelSpace) -> LabelledImages:
+    """Find images of known class; the wnid is the class folder's name or begins the file's (``n01440764_18.JPEG``).
 
     Raises
     ------
@@ -83,7 +218,7 @@ def train_images(folder: Path, labels: LabelSpace) -> TrainImages:
             example=files[strangers[0]],
             fix="Put images into folders named by their wnid, or let file names begin with it.",
         )
-    return TrainImages(folder, tuple(files), classes)
+    return LabelledImages(folder, tuple(files), classes)
 
 
 def _class_of(file: str, labels: LabelSpace) -> int:

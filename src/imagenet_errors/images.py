@@ -1,15 +1,17 @@
 """Which annotated image a written name means, however people write it.
 
-Images of the ILSVRC 2012 validation set are known by their number (``ILSVRC2012_val_00000293``), wherever the
-name carries it: with folders, backslashes, another extension or a wnid behind it. Images of other sets are
-known by folder and name, since their base names repeat.
+ImageNet's validation images are known by their number (``data/datasets/imagenet.toml`` says how it is written),
+wherever the name carries it: with folders, backslashes, another extension or a wnid behind it. Images of other sets
+are known by folder and name, since their base names repeat.
 """
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -17,18 +19,55 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from imagenet_errors.problems import InputError, counted
+from imagenet_errors.recent import remembered
+from imagenet_errors.shipped import shipped
 
-VAL_PREFIX = "ILSVRC2012_val_"
-_VAL_WIDTH = len(VAL_PREFIX) + 8 + len(".JPEG")
-N_VAL = 50_000
-_VAL_PATTERN = r"(?i)(?:^|[/\\]|ILSVRC2012_val_)(?P<number>[0-9]{8})(?:_n[0-9]{8})?(?:\.[a-z][a-z0-9]*)*$"
 _EXTENSION = r"(?i)\.(jpe?g|png|webp|bmp|tiff?|gif)$"
 
 
+@dataclass(frozen=True)
+class Numbering:
+    """How images are known by a number from 1 to ``n_images``: prefix, so many digits, ending."""
+
+    prefix: str
+    n_digits: int
+    ending: str
+    n_images: int
+
+    @cached_property
+    def pattern(self) -> str:
+        """A regular expression that finds the number in a name with folders, a wnid behind it or other endings."""
+        prefix = re.escape(self.prefix)
+        number = f"(?P<number>[0-9]{{{self.n_digits}}})"
+        return rf"(?i)(?:^|[/\\]|{prefix}){number}(?:_n[0-9]{{8}})?(?:\.[a-z][a-z0-9]*)*$"
+
+    @cached_property
+    def example(self) -> str:
+        """The name whose digits are all 0."""
+        return f"{self.prefix}{'0' * self.n_digits}{self.ending}"
+
+
+@lru_cache(maxsize=1)
+def val_numbering() -> Numbering:
+    """Return how ImageNet's validation images are numbered, from ``data/datasets/imagenet.toml``."""
+    told = tomllib.loads(shipped("data", "datasets", "imagenet.toml").read_text(encoding="utf-8"))
+    return Numbering(**told["numbering"])
+
+
+def n_val() -> int:
+    """Return the number of ImageNet's validation images."""
+    return val_numbering().n_images
+
+
 def val_file_names(numbers: NDArray[np.integer]) -> pa.StringArray:
-    """Return ``ILSVRC2012_val_00000293.JPEG`` for 293, and so on."""
-    digits = pc.utf8_lpad(pc.cast(pa.array(numbers), pa.string()), 8, padding="0")
-    return pc.binary_join_element_wise(VAL_PREFIX, digits, ".JPEG", "")
+    """Return the names of validation images by their numbers, from 1."""
+    numbering = val_numbering()
+    example = np.frombuffer(numbering.example.encode(), dtype=np.uint8)
+    text = np.tile(example, (len(numbers), 1))
+    digits = np.asarray(numbers)[:, None] // 10 ** np.arange(numbering.n_digits)[::-1] % 10
+    text[:, len(numbering.prefix) :][:, : numbering.n_digits] += digits.astype(np.uint8)
+    offsets = np.arange(len(numbers) + 1, dtype=np.int32) * len(example)
+    return pa.StringArray.from_buffers(len(numbers), pa.py_buffer(offsets), pa.py_buffer(text))
 
 
 def val_numbers(names: pa.StringArray) -> NDArray[np.int64]:
@@ -36,29 +75,35 @@ def val_numbers(names: pa.StringArray) -> NDArray[np.int64]:
     fixed = _fixed_width_numbers(names)
     if fixed is not None:
         return fixed
-    found = pc.struct_field(pc.extract_regex(names, _VAL_PATTERN), "number")
+    found = pc.struct_field(pc.extract_regex(names, val_numbering().pattern), "number")
     numbers: NDArray[np.int64] = pc.fill_null(pc.cast(found, pa.int64()), 0).to_numpy(zero_copy_only=False)
     return numbers
 
 
 def _fixed_width_numbers(names: pa.StringArray) -> NDArray[np.int64] | None:
-    """Read the numbers straight from memory when every name is ``ILSVRC2012_val_########.JPEG``."""
+    """Read the numbers straight from memory when every name is written as the images' own."""
     if not len(names) or names.null_count:
         return None
+    numbering = val_numbering()
+    n_letters = len(numbering.example)
     wide = pa.types.is_large_string(names.type)
     offsets = np.frombuffer(names.buffers()[1], dtype=np.int64 if wide else np.int32)
     offsets = offsets[names.offset : names.offset + len(names) + 1]
-    if not (np.diff(offsets) == _VAL_WIDTH).all():
+    if not (np.diff(offsets) == n_letters).all():
         return None
-    text = np.frombuffer(names.buffers()[2], dtype=np.uint8)[offsets[0] : offsets[-1]].reshape(-1, _VAL_WIDTH)
-    pattern = np.frombuffer(f"{VAL_PREFIX}00000000.JPEG".encode(), dtype=np.uint8)
-    digit = pattern == ord("0")
-    digit[: len(VAL_PREFIX)] = False
+    text = np.frombuffer(names.buffers()[2], dtype=np.uint8)[offsets[0] : offsets[-1]].reshape(-1, n_letters)
+    pattern = np.frombuffer(numbering.example.encode(), dtype=np.uint8)
+    digit = np.zeros(n_letters, dtype=np.bool_)
+    digit[len(numbering.prefix) :][: numbering.n_digits] = True
     digits = text[:, digit] - ord("0")
     if not ((text[:, ~digit] == pattern[~digit]).all() and (digits <= 9).all()):
         return None
-    numbers: NDArray[np.int64] = digits.astype(np.int64) @ (10 ** np.arange(7, -1, -1))
+    numbers: NDArray[np.int64] = digits.astype(np.int64) @ (10 ** np.arange(numbering.n_digits)[::-1])
     return numbers
+
+
+numbers_of_column = remembered(val_numbers)
+"""As val_numbers, found out once for a column that comes again."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +116,7 @@ class ImageIndex:
     def _row_of_number(self) -> NDArray[np.int64] | None:
         """int64 [largest number + 1]; None unless every name is another validation image's."""
         numbers = val_numbers(self.file_names)
-        if not len(numbers) or numbers.min() < 1 or numbers.max() > N_VAL:
+        if not len(numbers) or numbers.min() < 1 or numbers.max() > n_val():
             return None
         rows = np.full(numbers.max() + 1, -1, dtype=np.int64)
         rows[numbers] = np.arange(len(numbers))
@@ -79,7 +124,7 @@ class ImageIndex:
 
     @property
     def is_val(self) -> bool:
-        """True when every image is one of the ILSVRC 2012 validation set."""
+        """True when every image is one of ImageNet's validation set."""
         return self._row_of_number is not None
 
     def rows(self, names: pa.StringArray, *, where: object) -> NDArray[np.int64]:
@@ -112,6 +157,16 @@ class ImageIndex:
             return np.full(len(numbers), -1, dtype=np.int64)
         inside = (numbers > 0) & (numbers < len(rows))
         return np.where(inside, rows[np.where(inside, numbers, 0)], -1)
+
+
+index_of = remembered(ImageIndex)
+"""The index of a column of names, made once."""
+
+
+@remembered
+def rows_of_names(images: ImageIndex, names: pa.StringArray, *, where: object) -> NDArray[np.int64]:
+    """Return what :meth:`ImageIndex.rows` returns, found out once for a column that comes again; do not change it."""
+    return images.rows(names, where=where)
 
 
 def _match(

@@ -2,39 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
-from imagenet_errors.chain import DEFAULT_ORDER, Chain, build_chain
+from imagenet_errors.chain import DEFAULT_ORDER, STAGES, Chain, build_chain
+from imagenet_errors.datasets import IMAGENET, REAL, Dataset, load_dataset
 from imagenet_errors.downloads import FileFacts, at_hand, facts_of, names_for, resolve, resolve_all
 from imagenet_errors.evidence.sources import OPTIONS, Evidence, load_evidence
-from imagenet_errors.labels import LabelSpace, imagenet_1k
+from imagenet_errors.label_sets import COMBINATIONS
+from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError
-from imagenet_errors.readers.annotations import read_annotations, read_real
+from imagenet_errors.readers.annotations import (
+    LabelRules,
+    UnlabelledError,
+    assembled,
+    labels_told_by,
+    read_real,
+)
+from imagenet_errors.readers.label_files import MIN_PROBABILITY, LabelFile, read_label_file
+from imagenet_errors.readers.model_files import model_files
 from imagenet_errors.tables import REJECTED_LABELS, Annotations
 
 
 def is_named(annotations: str) -> bool:
     """Tell whether annotations are called by a name (``real``, or one that ``data fetch`` knows), not by a path."""
-    return annotations == "real" or annotations in names_for("--annotations")
+    return annotations == REAL or annotations in names_for("--annotations")
+
+
+def _name_meant(written: str) -> str:
+    """Return the known name that is written with other capitals or hyphens; else what is written."""
+    names = ("real", *names_for("--annotations"))
+    bare = {name.replace("-", "").replace("_", ""): name for name in names}
+    return bare.get(written.casefold().replace("-", "").replace("_", ""), written)
 
 
 @dataclass(frozen=True)
 class Inputs:
     """Where the annotations and the evidence come from, and how they are used.
 
-    ``annotations`` is ``real``, another name that ``data fetch`` knows, or a path; ``evidence``: option of a source ->
-    the user's files, the shipped or computed evidence where it has none; ``rejected_labels``: one of
-    ``tables.REJECTED_LABELS``.
+    Parameters
+    ----------
+    annotations
+        ``real`` (of other data sets: their own labels), another name that ``data fetch`` knows, or a path.
+    evidence
+        Option of a source -> the user's files; the shipped or computed evidence where it has none.
+    rejected_labels
+        One of ``tables.REJECTED_LABELS``.
+    dataset
+        The name of a data set, or its TOML file.
+    classes
+        A file of one's own classes.
+    more_annotations
+        Further label sets, or files that tell original labels; ``combine`` (one of ``label_sets.COMBINATIONS``) says
+        how label sets are joined.
+    min_label_probability
+        From which probability or weight on a label is accepted, in files that give one.
+    labels_from
+        A predictions file that tells original labels where no annotations file does; see ``load_basis``.
     """
 
-    annotations: str = "real"
+    annotations: str = REAL
     evidence: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
     stage_order: tuple[str, ...] = DEFAULT_ORDER
     rejected_labels: str = "exclude"
+    dataset: str = IMAGENET
+    classes: Path | None = None
+    more_annotations: tuple[str, ...] = ()
+    combine: str = COMBINATIONS[0]
+    min_label_probability: float = MIN_PROBABILITY
+    labels_from: Path | None = None
+
+    @cached_property
+    def data_set(self) -> Dataset:
+        """What is known of the data set.
+
+        Raises
+        ------
+        InputError
+            There is none of that name, or its file or that of the classes is at fault.
+        """
+        return load_dataset(self.dataset, self.classes)
+
+    @property
+    def label_sets(self) -> tuple[str, ...]:
+        """The names and paths of all annotations; ``real`` stands for the data set's own, which may be none."""
+        own = self.annotations if self.annotations != REAL else self.data_set.annotations
+        return tuple(name for name in (own, *self.more_annotations) if name)
+
+    def __post_init__(self) -> None:
+        """Understand a name however it is written: ``Real``, ``multi-label``."""
+        if not Path(self.annotations).exists():
+            object.__setattr__(self, "annotations", _name_meant(self.annotations))
 
     def with_evidence(self, **files: str | Path | tuple[str | Path, ...] | None) -> Inputs:
         """Return the inputs with other evidence files by option; None takes an option away.
@@ -59,19 +122,26 @@ class Inputs:
 
     @property
     def annotations_place(self) -> str:
-        """The annotations' name, or the file's absolute path."""
-        return self.annotations if is_named(self.annotations) else str(Path(self.annotations).resolve())
+        """The first annotations' name, or the file's absolute path."""
+        return _place(self.annotations)
+
+    @property
+    def more_places(self) -> list[str]:
+        """The same of the further ones."""
+        return [_place(name) for name in self.more_annotations]
 
     @property
     def files(self) -> tuple[Path, ...]:
         """The user's own files among them."""
-        annotations = () if is_named(self.annotations) else (Path(self.annotations),)
-        return (*annotations, *(path for paths in self.evidence.values() for path in paths))
+        annotations = [Path(name) for name in self.label_sets if not is_named(name)]
+        told_by = [path for path in (self.classes, self.labels_from) if path is not None]
+        own = [Path(self.dataset)] if self.dataset.endswith(".toml") else []
+        return (*annotations, *own, *told_by, *(path for paths in self.evidence.values() for path in paths))
 
     @property
     def published_files(self) -> tuple[Path, ...]:
-        """The files that stand for the annotations' name, once they were fetched."""
-        return at_hand(self.annotations) if self.annotations != "real" and is_named(self.annotations) else ()
+        """The files that stand for the annotations' names, once they were fetched."""
+        return tuple(path for name in self.label_sets if name != REAL and is_named(name) for path in at_hand(name))
 
     def check(self) -> None:
         """Refuse a path that is not there, a folder where a file is meant, and unknown words.
@@ -82,8 +152,9 @@ class Inputs:
             A named file does not exist or is a folder, or a choice is none of those there are.
         """
         folders = {path for option, paths in self.evidence.items() if OPTIONS[option].takes_folder for path in paths}
-        if not is_named(self.annotations):
-            resolve(self.annotations, "--annotations")
+        for name in self.label_sets:
+            if not is_named(name):
+                resolve(name, "--annotations")
         for path in self.files:
             if not path.exists():
                 raise InputError(path, "no such file", fix="Check the path.")
@@ -92,6 +163,16 @@ class Inputs:
         if self.rejected_labels not in REJECTED_LABELS:
             what = f"no way {self.rejected_labels!r} to treat labels that annotators reject"
             raise InputError("--rejected-labels", what, fix=f"There are: {', '.join(REJECTED_LABELS)}.")
+        if self.combine not in COMBINATIONS:
+            what = f"no way {self.combine!r} to combine label sets"
+            raise InputError("--combine", what, fix=f"There are: {', '.join(COMBINATIONS)}.")
+        if not 0 < self.min_label_probability <= 1:
+            what = f"{self.min_label_probability:g} is no probability above 0"
+            raise InputError("--min-label-probability", what, fix="Write a number such as 0.5.")
+
+
+def _place(annotations: str) -> str:
+    return annotations if is_named(annotations) else str(Path(annotations).resolve())
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,19 +187,22 @@ class Basis:
     judged_by: tuple[FileFacts, ...] = ()
     """The files of labels and evidence as they were loaded; published ones with address, commit and licence."""
 
-    @property
+    @cached_property
     def class_names(self) -> pa.StringArray:
         """The classes' names, for sentences."""
         return pa.array(self.labels.names, type=pa.string())
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the sources of evidence have to say, a sentence each."""
-        return tuple(note for notes in self.evidence.notes.values() for note in notes)
+        """What the annotations and the sources of evidence have to say, a sentence each."""
+        return self.annotations.notes + tuple(note for notes in self.evidence.notes.values() for note in notes)
 
 
-def load_basis(inputs: Inputs) -> Basis:
+def load_basis(inputs: Inputs, predictions: Sequence[Path] = ()) -> Basis:
     """Load annotations and evidence, and build the chain.
+
+    ``predictions``: files and folders, of which the first that tells the images' original labels (by their names or a
+    column beside those of the models) is asked where the annotations do not; ``inputs`` of the basis then name it.
 
     Raises
     ------
@@ -126,27 +210,93 @@ def load_basis(inputs: Inputs) -> Basis:
         Something named cannot be used; the text says what.
     """
     inputs.check()
-    labels = imagenet_1k()
-    annotations = load_annotations(inputs, labels)
-    evidence = load_evidence(inputs.evidence, annotations, labels)
+    try:
+        annotations = load_annotations(inputs)
+    except UnlabelledError as lacking:
+        inputs, annotations = _completed(inputs, predictions, lacking)
+    labels = _occurring(inputs.data_set, annotations)
+    own = inputs.data_set.superclasses
+    given = {**({"superclasses": (own,)} if own else {}), **inputs.evidence}
+    evidence = _told(load_evidence(given, annotations, labels), inputs.data_set, annotations)
+    chain = build_chain(evidence, inputs.stage_order).without(_useless(inputs, annotations))
     files = facts_of(*inputs.published_files, *inputs.files)
-    return Basis(inputs, labels, annotations, evidence, build_chain(evidence, inputs.stage_order), files)
+    return Basis(inputs, labels, annotations, evidence, chain, files)
 
 
-def load_annotations(inputs: Inputs, labels: LabelSpace) -> Annotations:
-    """Return the annotations of a name (fetched and checked once, unless shipped) or of a file.
+def _completed(inputs: Inputs, predictions: Sequence[Path], lacking: UnlabelledError) -> tuple[Inputs, Annotations]:
+    """Ask the files beside the annotations, then the predictions, for what the annotations lack."""
+    for path in _may_tell(inputs, predictions):
+        try:
+            completed = replace(inputs, labels_from=path)
+            return completed, load_annotations(completed)
+        except UnlabelledError:
+            continue
+    raise lacking
+
+
+def _may_tell(inputs: Inputs, predictions: Sequence[Path]) -> Iterator[Path]:
+    """Yield the files that may tell original labels, those beside the annotations first."""
+    own = [Path(name) for name in inputs.label_sets if not is_named(name)]
+    pattern = inputs.data_set.labels_beside
+    for path in own if pattern else ():
+        yield from sorted(found for found in path.parent.glob(pattern) if found not in own)
+    if predictions:
+        yield from (path for model in model_files(predictions) for path in model.paths)
+
+
+def _occurring(data_set: Dataset, annotations: Annotations) -> LabelSpace:
+    """Return the classes with those that occur, where only the annotations tell."""
+    if not data_set.occurs_as_annotated:
+        return data_set.labels
+    seen = np.unique(annotations.originals.values)
+    return replace(data_set.labels, occurring=tuple(seen.tolist()))
+
+
+def _told(evidence: Evidence, data_set: Dataset, annotations: Annotations) -> Evidence:
+    """Add what there is to say of the labels and the data set."""
+    told = {"annotations": annotations.notes, "dataset": data_set.notes}
+    return replace(evidence, notes={**evidence.notes, **{name: notes for name, notes in told.items() if notes}})
+
+
+def _useless(inputs: Inputs, annotations: Annotations) -> dict[str, str]:
+    """Return the stages that have nothing to go by on this data set, with the reasons; none that the user feeds."""
+    given = {source.name for option, source in OPTIONS.items() if inputs.evidence.get(option)}
+    fed = {stage.name for stage in STAGES if given & {part.name for part in fields(stage)}}  # type: ignore[arg-type]
+    if not annotations.accepts_originals_alone:
+        fed.add("multi_object")
+    return {name: reason for name, reason in inputs.data_set.not_run.items() if name not in fed}
+
+
+def load_annotations(inputs: Inputs, labels: LabelSpace | None = None) -> Annotations:
+    """Return the annotations of names (fetched and checked once, unless shipped) and files.
 
     Raises
     ------
     InputError
-        They cannot be fetched or read.
+        They cannot be fetched or read; ``UnlabelledError``: another file must tell original labels.
     """
-    return replace(_annotations(inputs.annotations, labels), rejected_labels=inputs.rejected_labels)
+    labels = labels or inputs.data_set.labels
+    return replace(_annotations(inputs, labels), rejected_labels=inputs.rejected_labels)
 
 
-def _annotations(name: str, labels: LabelSpace) -> Annotations:
-    if name == "real":
+def _annotations(inputs: Inputs, labels: LabelSpace) -> Annotations:
+    if inputs.label_sets == (REAL,):
         return read_real(labels)
+    rules = LabelRules(inputs.data_set.name_rule, inputs.min_label_probability, inputs.combine)
+    files = [_label_file(name, labels, rules) for name in inputs.label_sets]
+    told_by = inputs.labels_from
+    found = assembled(
+        files, labels, rules=rules, labels_from=None if told_by is None else labels_told_by(told_by, labels)
+    )
+    only = inputs.label_sets[0] if len(inputs.label_sets) == 1 else ""
+    found = replace(found, name=only) if only and is_named(only) else found
+    return found if told_by is None else replace(found, notes=(*found.notes, f"original labels by {told_by.name}"))
+
+
+def _label_file(name: str, labels: LabelSpace, rules: LabelRules) -> LabelFile:
+    """Read one label set; ReaL's shipped labels beside others are read as a file of the same."""
+    if name == REAL:
+        real = read_real(labels)
+        return LabelFile(Path(REAL), real.file_names, real.accepted, real.originals)
     (path,) = resolve(name, "--annotations")
-    annotations = read_annotations(path, labels)
-    return replace(annotations, name=name) if is_named(name) else annotations
+    return read_label_file(path, labels, min_probability=rules.min_probability)

@@ -32,6 +32,8 @@ class LabelSpace:
     names: tuple[str, ...]
     descriptions: tuple[str, ...]
     groups: tuple[str, ...]
+    occurring: tuple[int, ...] = ()
+    """The classes that a data set's images show, in the order of a head made for them; empty: all C."""
 
     def __len__(self) -> int:
         """Return the number of classes C."""

@@ -8,10 +8,11 @@ disk until it is asked for, so that memory does not grow with the number of mode
 from __future__ import annotations
 
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imagenet_errors.inputs import Basis
+from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.memory import InMemory
-from imagenet_errors.readers.predictions import (
-    ModelReading,
-    ReadRules,
-    model_name,
-    prediction_files,
-    read_models,
-    refuse_parts,
-)
-from imagenet_errors.tables import Annotations, Cases, Intake, Predictions, cases_of
+from imagenet_errors.readers.model_files import ModelFiles, model_files
+from imagenet_errors.readers.predictions import ModelReading, ReadRules, read_models
+from imagenet_errors.tables import Annotations, Cases, Intake, Predictions, case_codes, cases_of, distinct, split_codes
 
 Progress = Callable[[str, Iterable[Any], int], Iterator[Any]]
 """Wraps a loop to show how far it is: (what is done, the things, how many)."""
@@ -37,6 +33,8 @@ Progress = Callable[[str, Iterable[Any], int], Iterator[Any]]
 Given = Path | tuple[str, Path] | InMemory
 """A file or folder; a file with its model's name; or predictions in memory."""
 _N_THREADS = 2
+_LEAST_MERGED = 1 << 20
+"""Case codes that are sorted at once: 8 MB."""
 
 
 def silent(_what: str, things: Iterable[Any], _count: int) -> Iterator[Any]:
@@ -77,7 +75,8 @@ class Tally:
 
     ``n_accepted`` of ``n_with_accepted`` images with accepted labels got one of these. On ``n_rejected`` images no
     annotator accepts the label; there the model named an accepted label ``n_right_against_label`` times and the
-    rejected one ``n_rejected_label_named`` times.
+    rejected one ``n_rejected_label_named`` times. ``n_right`` of all ``n_labelled`` images of the data set,
+    annotated or not, were predicted as labelled.
     """
 
     n_images: int
@@ -86,6 +85,10 @@ class Tally:
     n_rejected: int
     n_right_against_label: int
     n_rejected_label_named: int
+    n_labelled: int = 0
+    n_right: int = 0
+    n_outside: int | None = None
+    """How often it named a class that no image of the data set shows; None where all classes occur."""
 
 
 @dataclass(frozen=True)
@@ -97,12 +100,14 @@ class ModelPredictions:
     intake: Intake
     path: Path
     source: Path
+    has_confidence: bool = False
 
     def load(self) -> Predictions:
         """Read the predictions back."""
-        with np.load(self.path) as arrays:
-            confidence = arrays.get("confidence")
-            return Predictions(self.model, arrays["rows"].astype(np.int64), arrays["top1"], confidence, self.intake)
+        with self.path.open("rb") as file:
+            rows, top1 = np.load(file), np.load(file)
+            confidence = np.load(file) if self.has_confidence else None
+        return Predictions(self.model, rows.astype(np.int64), top1, confidence, self.intake)
 
 
 Answer = ModelPredictions | Failure
@@ -118,17 +123,42 @@ class Mistakes:
     files: tuple[Path, ...] = ()
 
 
+class CaseCodes:
+    """Gathers case codes, each once, in memory that grows with the distinct ones; safe in several threads."""
+
+    def __init__(self) -> None:
+        self._distinct = np.empty(0, dtype=np.int64)
+        self._waiting: list[NDArray[np.int64]] = []
+        self._n_waiting = 0
+        self._lock = threading.Lock()
+
+    def add(self, codes: NDArray[np.int64]) -> None:
+        """Take some more; they are merged once they are as many as the distinct ones."""
+        with self._lock:
+            self._waiting.append(codes)
+            self._n_waiting += len(codes)
+            if self._n_waiting > max(_LEAST_MERGED, len(self._distinct)):
+                self._merge()
+
+    def distinct(self) -> NDArray[np.int64]:
+        """Return all that were added, ascending."""
+        with self._lock:
+            self._merge()
+            return self._distinct
+
+    def _merge(self) -> None:
+        self._distinct = distinct(np.concatenate([self._distinct, *self._waiting]))
+        self._waiting, self._n_waiting = [], 0
+
+
 @dataclass(eq=False)
 class _Collector:
     """Takes one model's predictions after the other and remembers which errors they made."""
 
     folder: Path
     annotations: Annotations
-    n_classes: int
-    made: NDArray[np.bool_] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.made = np.zeros((len(self.annotations), self.n_classes), dtype=np.bool_)
+    labels: LabelSpace
+    codes: CaseCodes = field(default_factory=CaseCodes)
 
     def put(self, predictions: Predictions, *, source: Path, number: str) -> ModelPredictions:
         """Put the predictions of evaluated images aside; may be called from several threads."""
@@ -136,21 +166,24 @@ class _Collector:
         counts = np.flatnonzero(annotations.evaluated[predictions.rows])
         rows, top1 = predictions.rows[counts], predictions.top1[counts]
         wrong = ~annotations.is_correct(rows, top1)
-        self.made[rows[wrong], top1[wrong]] = True
-        arrays = {"rows": rows.astype(np.int32), "top1": top1}
-        if predictions.confidence is not None:
-            arrays["confidence"] = predictions.confidence[counts]
-        path = self.folder / f"{number}.npz"
-        np.savez(path, **arrays)  # type: ignore[arg-type,unused-ignore]
-        return ModelPredictions(predictions.model, _tally(predictions, annotations), predictions.intake, path, source)
+        self.codes.add(case_codes(rows[wrong], top1[wrong]))
+        confidence = predictions.confidence
+        path = self.folder / f"{number}.npy"
+        with path.open("wb") as file:
+            np.save(file, rows.astype(np.int32))
+            np.save(file, top1)
+            if confidence is not None:
+                np.save(file, confidence[counts])
+        tally = _tally(predictions, annotations, self.labels)
+        return ModelPredictions(predictions.model, tally, predictions.intake, path, source, confidence is not None)
 
     def cases(self) -> Cases:
         """Return every (image, wrong prediction) that any model made, once, ordered by image, then class."""
-        rows, prediction = np.nonzero(self.made)
+        rows, prediction = split_codes(self.codes.distinct())
         return cases_of(self.annotations, rows, prediction.astype(np.int16))
 
 
-def _tally(predictions: Predictions, annotations: Annotations) -> Tally:
+def _tally(predictions: Predictions, annotations: Annotations, labels: LabelSpace) -> Tally:
     rows, top1 = predictions.rows, predictions.top1
     accepted = annotations.accepts(rows, top1)
     rejected = annotations.label_is_rejected[rows]
@@ -160,26 +193,28 @@ def _tally(predictions: Predictions, annotations: Annotations) -> Tally:
         n_accepted=int(accepted.sum()),
         n_rejected=int(rejected.sum()),
         n_right_against_label=int((rejected & accepted).sum()),
-        n_rejected_label_named=int((rejected & (top1 == annotations.label[rows])).sum()),
+        n_rejected_label_named=int((rejected & annotations.is_label(rows, top1)).sum()),
+        n_labelled=predictions.intake.n_labelled,
+        n_right=predictions.intake.n_right,
+        n_outside=int((~np.isin(top1, labels.occurring)).sum()) if labels.occurring else None,
     )
 
 
 @dataclass(frozen=True)
 class _Item:
-    """One thing to read: a file or what is in memory; ``name``: what its single model is called, if stated."""
+    """One thing to read: a model's files or what is in memory."""
 
-    what: Path | InMemory
-    name: str
+    what: ModelFiles | InMemory
 
     @property
     def path(self) -> Path:
         """What messages and failures call it."""
-        return self.what.path if isinstance(self.what, InMemory) else self.what
+        return self.what.path
 
     @property
     def model(self) -> str:
         """The model's name as long as nothing was read."""
-        return self.what.model if isinstance(self.what, InMemory) else self.name or model_name(self.what)
+        return self.what.model
 
 
 def _items(given: Sequence[Given]) -> list[_Item]:
@@ -191,12 +226,12 @@ def _items(given: Sequence[Given]) -> list[_Item]:
         A path does not exist, a folder holds no predictions, or two files would be the same model.
     """
     unnamed = [one for one in given if isinstance(one, Path)]
-    files = [_Item(path, "") for path in prediction_files(unnamed)] if unnamed or not given else []
-    named = [_Item(one[1], one[0]) for one in given if isinstance(one, tuple)]
+    files = [_Item(one) for one in model_files(unnamed)] if unnamed or not given else []
+    named = [_Item(ModelFiles(one[0], (one[1],))) for one in given if isinstance(one, tuple)]
     for item in named:
         if not item.path.is_file():
             raise InputError(item.path, "no such file", fix="Check the path.")
-    return [*files, *named, *(_Item(one, one.model) for one in given if isinstance(one, InMemory))]
+    return [*files, *named, *(_Item(one) for one in given if isinstance(one, InMemory))]
 
 
 @contextmanager
@@ -211,16 +246,19 @@ def gather(
         A path does not exist, or nothing can be used (``NothingUsableError``).
     """
     items = _items(given)
-    unnamed = [item.what for item in items if isinstance(item.what, Path) and not item.name]
-    refuse_parts(unnamed, basis.annotations, basis.labels, rules=rules or ReadRules())
     with tempfile.TemporaryDirectory(prefix="imagenet-errors-") as folder:
-        collector = _Collector(Path(folder), basis.annotations, len(basis.labels))
-        answers = _read_all(items, basis, rules or ReadRules(), collector=collector, progress=progress)
+        collector = _Collector(Path(folder), basis.annotations, basis.labels)
+        answers = _read_all(items, basis, _rules(rules, basis), collector=collector, progress=progress)
         models, failures = _sorted_out(answers)
         if not models:
             raise NothingUsableError(failures)
-        files = tuple(item.what for item in items if isinstance(item.what, Path))
+        files = tuple(path for item in items if isinstance(item.what, ModelFiles) for path in item.what.paths)
         yield Mistakes(collector.cases(), models, failures, files)
+
+
+def _rules(rules: ReadRules | None, basis: Basis) -> ReadRules:
+    """Return how files are read, with what the data set says of names."""
+    return replace(rules or ReadRules(), setting=basis.inputs.data_set.setting)
 
 
 def _sorted_out(answers: Iterable[Answer]) -> tuple[tuple[ModelPredictions, ...], tuple[Failure, ...]]:
@@ -244,7 +282,7 @@ def _read_all(
     def attempt(numbered: tuple[int, _Item]) -> list[Answer]:
         number, item = numbered
         try:
-            readings = read_models(item.what, basis.annotations, basis.labels, rules=rules, name=item.name)
+            readings = read_models(item.what, basis.annotations, basis.labels, rules=rules)
         except Exception as error:  # a fault of ours must cost this file only, not the night's run
             return [Failure(item.model, item.path, _as_input_error(error, item.path))]
         return [one(reading, item, f"{number}-{place}") for place, reading in enumerate(readings)]

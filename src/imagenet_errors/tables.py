@@ -37,7 +37,7 @@ class Ragged:
     @classmethod
     def of_pairs(cls, owners: NDArray[np.integer], values: NDArray[np.integer], n_rows: int) -> Ragged:
         """Build n_rows rows from (row, class) pairs in any order: values ascending, each once in a row."""
-        pairs = np.unique(row_codes(owners, values))
+        pairs = distinct(row_codes(owners, values))
         offsets = np.searchsorted(pairs, np.arange(n_rows + 1, dtype=np.int64) << 16).astype(np.int64)
         return cls(offsets, (pairs & 0xFFFF).astype(np.int16))
 
@@ -80,6 +80,18 @@ class Ragged:
         """Return the rows with their values ascending and each once."""
         return Ragged.of_pairs(self.owners, self.values, len(self))
 
+    @cached_property
+    def _codes(self) -> NDArray[np.int64]:
+        return row_codes(self.owners, self.values)
+
+    def holds(self, rows: NDArray[np.integer], values: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """Return bool [m]: where the row has the value; all rows must be ascending."""
+        codes, wanted = self._codes, row_codes(rows, values)
+        if not len(codes):
+            return np.zeros(len(wanted), dtype=np.bool_)
+        found: NDArray[np.bool_] = codes[np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)] == wanted
+        return found
+
     def any_of(self, claim: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return bool [n]: in which rows the claim (bool [total], one a value) holds for any value."""
         found = np.zeros(len(self), dtype=np.bool_)
@@ -106,9 +118,10 @@ REJECTED_LABELS = ("exclude", "judge", "trust")
 class Annotations:
     """What is known of every annotated image, rows sorted by file name.
 
-    ``label`` int16 [n] is the original label; ``accepted`` holds the accepted labels, ascending. ``rejected_labels``
-    is one of REJECTED_LABELS: images whose label is not accepted are excluded, or judged (a prediction is right only
-    if it is accepted), or their label is trusted.
+    ``label`` int16 [n] is the original label, the first one where ``label_sets`` holds several (ascending), each of
+    them right; ``accepted`` holds the accepted labels, ascending. ``rejected_labels`` is one of REJECTED_LABELS: images
+    whose label is not accepted are excluded, or judged (a prediction is right only if it is accepted), or their label
+    is trusted. ``file_order`` int64 [n]: the rows in the order of the file they came from, where it has one.
     """
 
     name: str
@@ -117,6 +130,10 @@ class Annotations:
     accepted: Ragged
     problematic: NDArray[np.bool_]
     rejected_labels: str = "exclude"
+    label_sets: Ragged | None = None
+    file_order: NDArray[np.int64] | None = None
+    notes: tuple[str, ...] = ()
+    """What there is to say of the labels, a sentence each."""
 
     def __len__(self) -> int:
         """Return the number of annotated images n."""
@@ -137,9 +154,21 @@ class Annotations:
 
     @cached_property
     def label_is_rejected(self) -> NDArray[np.bool_]:
-        """bool [n]: images with accepted labels among which the original one is not."""
-        accepts = self.accepted.any_of(self.accepted.values == self.label[self.accepted.owners])
+        """bool [n]: images with accepted labels among which no original one is."""
+        accepts = self.accepted.any_of(self.is_label(self.accepted.owners, self.accepted.values))
         return ~accepts & (self.accepted.lengths > 0)
+
+    @property
+    def originals(self) -> Ragged:
+        """Every image's original labels, mostly one."""
+        if self.label_sets is not None:
+            return self.label_sets
+        return Ragged(np.arange(len(self) + 1, dtype=np.int64), self.label)
+
+    @cached_property
+    def accepts_originals_alone(self) -> bool:
+        """Whether no image has another accepted label than its original ones: then only these can be named."""
+        return bool(self.is_label(self.accepted.owners, self.accepted.values).all())
 
     @cached_property
     def evaluated(self) -> NDArray[np.bool_]:
@@ -149,22 +178,31 @@ class Annotations:
             excluded |= holds
         return ~excluded
 
-    @cached_property
-    def _accepted_codes(self) -> NDArray[np.int64]:
-        return row_codes(self.accepted.owners, self.accepted.values)
-
     def accepts(self, rows: NDArray[np.integer], classes: NDArray[np.integer]) -> NDArray[np.bool_]:
         """Return bool [m]: where the class is one of the image's accepted labels."""
-        codes, wanted = self._accepted_codes, row_codes(rows, classes)
-        if not len(codes):
-            return np.zeros(len(wanted), dtype=np.bool_)
-        found: NDArray[np.bool_] = codes[np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)] == wanted
-        return found
+        return self.accepted.holds(rows, classes)
+
+    def is_label(self, rows: NDArray[np.integer], classes: NDArray[np.integer]) -> NDArray[np.bool_]:
+        """Return bool [m]: where the class is the image's original label, or one of several."""
+        if self.label_sets is not None:
+            return self.label_sets.holds(rows, classes)
+        same: NDArray[np.bool_] = self.label[rows] == classes
+        return same
+
+    def label_beside(self, rows: NDArray[np.integer], classes: NDArray[np.integer]) -> NDArray[np.int16]:
+        """Return int16 [m]: the label to compare each class with: itself where it is one of the image's."""
+        label: NDArray[np.int16] = self.label[rows]
+        if self.label_sets is None:
+            return label
+        return np.where(self.is_label(rows, classes), classes, label).astype(np.int16)
 
     def is_correct(self, rows: NDArray[np.integer], classes: NDArray[np.integer]) -> NDArray[np.bool_]:
-        """Return bool [m]: where the class is the image's original label, and that label counts."""
-        same: NDArray[np.bool_] = self.label[rows] == classes
-        return same & ~self.label_is_rejected[rows] if self.rejected_labels == "judge" else same
+        """Return bool [m]: where the class is an original label of the image that counts.
+
+        Where rejected labels are judged, of several originals those count that are accepted.
+        """
+        same = self.is_label(rows, classes)
+        return same & self.accepts(rows, classes) if self.rejected_labels == "judge" else same
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +224,8 @@ class Predictions:
 class Intake:
     """What became of a predictions file's rows: every one is counted in exactly one way.
 
-    ``sha256`` is that of the bytes that were read; empty for predictions in memory.
+    ``sha256`` is that of the bytes that were read; empty for predictions in memory. ``n_right`` of the ``n_labelled``
+    images that have a label, annotated or not, were predicted as labelled.
     """
 
     format: str
@@ -199,19 +238,23 @@ class Intake:
     n_ties: int = 0
     notes: tuple[str, ...] = ()
     sha256: str = ""
+    n_labelled: int = 0
+    n_right: int = 0
 
 
 @dataclass(frozen=True, eq=False)
 class Cases:
     """Distinct (image, predicted class) pairs; what a case is depends on no model.
 
-    ``rows`` int64 [n] rows of the annotations, ``prediction`` and ``label`` int16 [n], ``accepted`` n rows.
+    ``rows`` int64 [n] rows of the annotations, ``prediction`` and ``label`` int16 [n], ``accepted`` n rows;
+    ``originals``: all original labels, n rows, where images may have several.
     """
 
     rows: NDArray[np.int64]
     prediction: NDArray[np.int16]
     label: NDArray[np.int16]
     accepted: Ragged
+    originals: Ragged | None = None
 
     def __len__(self) -> int:
         """Return the number of cases n."""
@@ -219,7 +262,10 @@ class Cases:
 
     def take(self, chosen: NDArray[np.integer]) -> Cases:
         """Return the chosen cases."""
-        return Cases(self.rows[chosen], self.prediction[chosen], self.label[chosen], self.accepted.take(chosen))
+        originals = None if self.originals is None else self.originals.take(chosen)
+        return Cases(
+            self.rows[chosen], self.prediction[chosen], self.label[chosen], self.accepted.take(chosen), originals
+        )
 
     @cached_property
     def prediction_of_accepted(self) -> NDArray[np.int16]:
@@ -236,20 +282,35 @@ class Cases:
         return np.searchsorted(self.codes, case_codes(rows, prediction))
 
 
+def distinct(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the codes (none negative) ascending and each once."""
+    ordered = np.sort(codes)
+    return ordered[np.flatnonzero(np.diff(ordered, prepend=-1))]
+
+
 def row_codes(rows: NDArray[np.integer], classes: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return a number for every (row, class) pair, ordered by row, then class."""
     codes: NDArray[np.int64] = rows.astype(np.int64) << 16 | classes
     return codes
 
 
+_CLASS_BITS = 15
+
+
 def case_codes(rows: NDArray[np.integer], prediction: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return a number for every (image row, predicted class), ordered by row, then class."""
-    return rows.astype(np.int64) * (1 << 15) + prediction
+    return (rows.astype(np.int64) << _CLASS_BITS) + prediction
+
+
+def split_codes(codes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the image rows and the predicted classes that ``case_codes`` made numbers of."""
+    return codes >> _CLASS_BITS, codes & ((1 << _CLASS_BITS) - 1)
 
 
 def cases_of(annotations: Annotations, rows: NDArray[np.int64], prediction: NDArray[np.int16]) -> Cases:
     """Return the cases (rows[i], prediction[i]) with what the annotations say of their images."""
-    return Cases(rows, prediction, annotations.label[rows], annotations.accepted.take(rows))
+    originals = None if annotations.label_sets is None else annotations.label_sets.take(rows)
+    return Cases(rows, prediction, annotations.label[rows], annotations.accepted.take(rows), originals)
 
 
 @dataclass(frozen=True, eq=False)

@@ -106,7 +106,7 @@ def test_corrupt_and_missing_images_are_listed_and_the_rest_is_done(program, wor
     answer = program(*arguments)
     assert answer.status == 1
     listed = pd.read_csv(tmp_path / "oov.work/failures.csv")
-    assert sorted(listed["what"]) == ["image", "image", "training image"]
+    assert sorted(listed["what"]) == ["image", "image", "image of the pool"]
     assert {*listed["name"]} > {*world[1][:2]}
     assert pq.read_table(tmp_path / "oov.parquet").num_rows == 10
 
@@ -123,7 +123,7 @@ def test_an_image_that_was_mended_is_done_by_the_next_run(program, world, whole,
 
 
 def test_a_finished_run_started_again_does_nothing_and_loads_nothing(program, world, whole, tmp_path, monkeypatch):
-    monkeypatch.setattr("imagenet_errors.oov.encoder.load_encoder", None)
+    monkeypatch.setattr("imagenet_errors.oov.clip.load_encoder", None)
     answer = program(*world[0].arguments(tmp_path / "whole.parquet", *world[0].trained))
     assert answer.status == 0
     assert "0 cases decided now, 12 in" in answer.out
@@ -132,7 +132,7 @@ def test_a_finished_run_started_again_does_nothing_and_loads_nothing(program, wo
 def test_a_second_model_adds_its_own_cases_only(program, world, whole, tmp_path):
     other = tmp_path / "other.csv"
     other.write_text(f"file_name,predicted_class\n{world[1][0]},{RULER}\n{world[1][1]},{TRICYCLE}\n")
-    arguments = world[0].arguments(tmp_path / "whole.parquet", *world[0].trained, other)
+    arguments = world[0].arguments(tmp_path / "whole.parquet", *world[0].trained, others=(other,))
     assert "1 cases decided now, 13 in" in program(*arguments).out.replace("1 case ", "1 cases ")
     kept = pq.read_table(tmp_path / "whole.parquet").to_pylist()
     assert all(row in kept for row in whole.to_pylist())
@@ -157,7 +157,7 @@ def test_plan_says_what_there_is_to_do_and_does_nothing(program, world, tmp_path
     answer = program(*world[0].arguments(tmp_path / "oov.parquet", *world[0].trained, "--plan"))
     assert answer.status == 0
     assert "12 reach fine_grained_oov" in answer.out
-    assert "training images to embed: 61 of 61; then 12 images to search" in answer.out
+    assert "images of the pool to embed: 61 of 61; then 12 images to search" in answer.out
     assert not (tmp_path / "oov.parquet").exists()
     assert not (tmp_path / "oov.work").exists()
 
@@ -183,7 +183,7 @@ def test_evaluate_and_why_use_the_table(program, world, whole, tmp_path):
     assert program(*run).status == 0
     answer = program("why", tmp_path / "run", row["file_name"])
     assert "verdict: fine_grained_oov" in answer.out
-    assert "nearest training images: " in answer.out
+    assert "nearest images of 61 images of train: " in answer.out
     assert f"kin of the prediction among the 10 nearest: {row['neighbour_support']}" in answer.out
     assert f"1. {row['best_name']}" in answer.out
     assert f"of {row['proposal_count']} proposals" in answer.out
@@ -216,17 +216,15 @@ def test_redo_begins_the_table_anew_and_keeps_embeddings(program, world, whole, 
     )
     told = json.loads(answer.out)
     assert told["n_new"] == told["n_to_do"] == 12
-    assert told["n_images_to_embed"] == told["n_train_images_to_embed"] == 0
+    assert told["n_images_to_embed"] == told["n_pool_images_to_embed"] == 0
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        pytest.param((), "0 of them given", id="no neighbours"),
         pytest.param(("--neighbours", "a.csv", "--train-images", "b"), "2 of them given", id="twice neighbours"),
         pytest.param(("--neighbours", "none.csv"), "none.csv: no such file", id="file that is not there"),
         pytest.param(("--train-images", "TMP", "--engine", "slurm"), "no engine 'slurm'", id="unknown engine"),
-        pytest.param(("--train-images", "TMP", "--out", "a.csv"), "written as Parquet", id="CSV asked for"),
         pytest.param(
             ("--train-images", "TMP", "--stage-order", "fine_grained"), "fine_grained_oov is not in it", id="no stage"
         ),
@@ -238,6 +236,11 @@ def test_what_cannot_be_done_is_said_and_nothing_is_written(program, world, tmp_
     assert answer.status == 2
     assert message in answer.err
     assert not (tmp_path / "oov.parquet").exists()
+
+
+def test_a_csv_file_is_not_written(program, world, tmp_path):
+    answer = program(*world[0].arguments(tmp_path / "oov.csv", *world[0].trained))
+    assert (answer.status, "written as Parquet" in answer.err) == (2, True)
 
 
 def test_a_full_disk_is_reported_and_loses_nothing(program, world, whole, tmp_path, monkeypatch):
@@ -324,6 +327,11 @@ def test_published_neighbours_serve(program, tmp_path):
     assert pq.read_table(tmp_path / "oov.parquet")["is_oov"].to_pylist() == [True, False]
 
 
+def without_pool(path):
+    """Return a table without the column that says in words what its pool is."""
+    return pq.read_table(path).drop(["pool"])
+
+
 def test_published_embeddings_give_what_the_images_give(program, world, whole, tmp_path):
     paths = sorted(path for path in (tmp_path / "train").rglob("*.JPEG") if path.read_text())
     np.savez(
@@ -334,18 +342,18 @@ def test_published_embeddings_give_what_the_images_give(program, world, whole, t
     )
     given = ("--train-embeddings", tmp_path / "train_clip_embeddings.npz")
     assert program(*world[0].arguments(tmp_path / "oov.parquet", *given)).status == 0
-    assert pq.read_table(tmp_path / "oov.parquet").equals(whole)
+    assert without_pool(tmp_path / "oov.parquet").equals(whole.drop(["pool"]))
 
 
 def test_shards_of_another_run_serve(program, world, whole, tmp_path):
-    (folder,) = (tmp_path / "whole.work").glob("*/train")
+    (folder,) = (tmp_path / "whole.work").glob("*/pool")
     arguments = world[0].arguments(tmp_path / "oov.parquet", "--train-embeddings", folder)
     assert program(*arguments).status == 0
-    assert pq.read_table(tmp_path / "oov.parquet").equals(whole)
+    assert without_pool(tmp_path / "oov.parquet").equals(whole.drop(["pool"]))
 
 
 def test_shards_of_another_encoder_are_refused(program, world, whole, tmp_path):
-    (folder,) = (tmp_path / "whole.work").glob("*/train")
+    (folder,) = (tmp_path / "whole.work").glob("*/pool")
     other = ("--train-embeddings", folder, "--clip-weights", "laion2b")
     answer = program(*world[0].arguments(tmp_path / "oov.parquet", *other))
     assert answer.status == 2
@@ -371,4 +379,61 @@ def test_a_library_that_is_missing_is_named_with_its_extra(program, tmp_path, mo
     monkeypatch.setitem(sys.modules, "open_clip", None)
     answer = program(*world.arguments(tmp_path / "oov.parquet", *world.table(**{name: [1]})))
     assert answer.status == 2
-    assert "imagenet-errors[clip]" in answer.err
+    assert "[clip]" in answer.err
+
+
+def test_without_a_pool_the_evaluated_images_are_it_and_none_is_its_own_neighbour(program, tmp_path):
+    """Two images of equal content are labelled spoon: neither is the neighbour of the other."""
+    pytest.importorskip("faiss", reason="faiss searches the pool")
+    world, names = make(tmp_path, [(BONESHAKER, UNICYCLE), (BONESHAKER, UNICYCLE), ("cart 1", TENCH)])
+    rows = [f"{name},{label}" for name, label in zip(names, (SPOON, SPOON, TENCH), strict=True)]
+    (tmp_path / "annotations.csv").write_text(
+        "\n".join(["file_name,labels,label", *(f"{row},{row.split(',')[1]}" for row in rows)])
+    )
+    answer = program(*world.arguments(tmp_path / "oov.parquet"))
+    assert answer.status == 0, answer.err
+    assert "pool: the 3 evaluated images themselves, each left out for itself" in answer.out
+    for row in pq.read_table(tmp_path / "oov.parquet").to_pylist():
+        assert row["neighbour_classes"] == [TENCH], "the other spoon is a duplicate, by its content"
+        assert row["pool"] == "the 3 evaluated images themselves, each left out for itself"
+
+
+def test_a_folder_of_any_labelled_images_is_a_pool(program, world, whole, tmp_path):
+    arguments = world[0].arguments(tmp_path / "oov.parquet", "--pool", tmp_path / "train")
+    assert program(*arguments).status == 1
+    assert pq.read_table(tmp_path / "oov.parquet").equals(whole)
+    sampled = world[0].arguments(tmp_path / "few.parquet", "--pool", tmp_path / "train", "--pool-per-class", 2)
+    answer = program(*sampled)
+    assert "images of train, 2 of each class at most" in answer.out
+
+
+def test_the_commonest_cases_can_be_done_first(program, world, tmp_path):
+    other = tmp_path / "other.csv"
+    other.write_text(f"file_name,predicted_class\n{world[1][0]},{UNICYCLE}\n{world[1][1]},{TRICYCLE}\n")
+    arguments = world[0].arguments(tmp_path / "oov.parquet", *world[0].trained, "--cover", 0.1, others=(other,))
+    answer = program(*arguments, "--plan")
+    assert "are left for later: the others are 10% of what the models did" in answer.out
+
+
+def test_tables_are_joined_and_planned_from_the_command_line(program, world, whole, tmp_path):
+    half = whole.slice(0, 5)
+    pq.write_table(half, tmp_path / "half.parquet")
+    answer = program(
+        "evidence", "merge", tmp_path / "half.parquet", tmp_path / "whole.parquet", "--out", tmp_path / "m.parquet"
+    )
+    assert answer.status == 0, answer.err
+    assert "12 cases in" in answer.out
+    assert "5 of them in several tables" in answer.out
+    reading = ("--annotations", tmp_path / "annotations.csv", "--no-check-order")
+    given = (
+        tmp_path / "model.csv",
+        *reading,
+        "--oov-evidence",
+        tmp_path / "half.parquet",
+        "--out",
+        tmp_path / "todo.csv",
+    )
+    answer = program("evidence", "plan", *given)
+    assert answer.status == 0, answer.err
+    assert "12 cases, 5 of them covered" in answer.out
+    assert len(pd.read_csv(tmp_path / "todo.csv")) == 7

@@ -13,7 +13,7 @@ from imagenet_errors.downloads import (
     CACHE_VARIABLE,
     MIRROR_VARIABLE,
     OFFLINE_VARIABLE,
-    Network,
+    Connection,
     at_hand,
     fetch,
     fetch_all,
@@ -179,15 +179,15 @@ class TestOffline:
     @pytest.mark.parametrize("value", ["", "0", "false", "No"])
     def test_a_variable_that_says_no_means_no(self, world, monkeypatch, value):
         monkeypatch.setenv(OFFLINE_VARIABLE, value)
-        assert not Network().is_offline
+        assert not Connection().is_offline
 
     def test_what_is_at_hand_is_used(self, world):
         got = fetch("labels", network=world.network)
-        assert resolve("labels", "--annotations", Network(is_offline=True)) == got
+        assert resolve("labels", "--annotations", Connection(is_offline=True)) == got
 
     def test_a_mirror_on_disk_is_no_network(self, world, monkeypatch, tmp_path):
         monkeypatch.setenv(MIRROR_VARIABLE, str(tmp_path))
-        assert fetch("labels", network=Network(is_offline=True))[0].read_bytes() == TABLE
+        assert fetch("labels", network=Connection(is_offline=True))[0].read_bytes() == TABLE
 
 
 class TestMirror:
@@ -225,7 +225,7 @@ class TestMirror:
         list(fetch_all(network=world.network))
         monkeypatch.setenv(MIRROR_VARIABLE, str(world.cache))
         monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "other"))
-        got = dict(fetch_all(network=Network(is_offline=True)))
+        got = dict(fetch_all(network=Connection(is_offline=True)))
         assert not [name for name, paths in got.items() if isinstance(paths, InputError)]
 
 
@@ -276,8 +276,12 @@ class TestLocalCopy:
         other = OFFICIAL.replace(before, after, 1)
         assert other != OFFICIAL
         (tmp_path / "mine.json").write_bytes(other)
-        with pytest.raises(InputError, match=r"mine.json: not the file that is meant: [0-9,]+ bytes instead of "):
+        with pytest.raises(
+            InputError, match=r"mine.json: not the file that is meant: [0-9,]+ bytes instead of "
+        ) as told:
             fetch("labels", copy_from=tmp_path / "mine.json")
+        is_readable = before != b"{"
+        assert (f"--annotations {tmp_path / 'mine.json'}" in str(told.value)) == is_readable
         assert world.kept == []
 
     def test_what_went_bad_of_the_same_content_is_not_used(self, world, tmp_path):

@@ -10,7 +10,7 @@ from imagenet_errors.downloads import (
     CACHE_VARIABLE,
     MIRROR_VARIABLE,
     OFFLINE_VARIABLE,
-    Network,
+    Connection,
     facts_of,
     fetch,
     layouts,
@@ -59,13 +59,13 @@ def mirror(at_hand_here, tmp_path, monkeypatch):
 def test_the_first_use_fetches_each_file_once_and_the_second_none(mirror, at_hand_here):
     for _ in range(2):
         for name in dict.fromkeys(name for name, _ in at_hand_here):
-            fetch(name, network=Network(say=lambda _: None))
+            fetch(name, network=Connection(say=lambda _: None))
     assert mirror.n_requests == {place: 1 for _, place in at_hand_here}
     assert len(mirror.n_requests) >= 15
 
 
 def test_a_fetched_file_and_the_shared_one_are_told_in_the_same_words(mirror, shared):
-    named = facts_of(*resolve("vit3b", "--human", Network(say=lambda _: None)))
+    named = facts_of(*resolve("vit3b", "--human", Connection(say=lambda _: None)))
     assert named == facts_of(*resolve(shared / "human" / "vit3b_mistakes.json", "--human"))
     assert named[0].address == (
         "https://raw.githubusercontent.com/google-research/imagenet-mistakes/"
@@ -93,7 +93,7 @@ class TestMultilabels:
         monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
         given = shared / "annotations" / "human_accuracy_v3.0.0_labels_only.json"
         (path,) = fetch("multilabel", copy_from=given)
-        assert resolve("multilabel", "--annotations", Network(is_offline=True)) == (path,)
+        assert resolve("multilabel", "--annotations", Connection(is_offline=True)) == (path,)
         assert source("multilabel").title == facts_of(path)[0].title
 
     def test_verdicts_by_name_and_by_the_official_layout_are_the_same(self, mirror, shared, tmp_path):

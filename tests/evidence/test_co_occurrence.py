@@ -68,13 +68,12 @@ def test_a_file_of_pairs_holds_in_both_directions(tmp_path, text, n_images):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        pytest.param("", "not a table of class pairs", id="empty"),
-        pytest.param("x,y\n1,2\n", "not a table of class pairs.*columns a,b", id="other columns"),
-        pytest.param("a,b\ncat,dog\n", "not a table of class pairs", id="names"),
+        pytest.param("", "the file is empty", id="empty"),
+        pytest.param("x,y\n1,2\n", "no column a or b; it has 'x', 'y'", id="other columns"),
+        pytest.param("a,b\ncat,dog\n", "no class in 1 cell of column a .first: row 1: 'cat'", id="names"),
         pytest.param("a,b\n1,\n", "1 empty cell", id="empty cell"),
-        pytest.param("a,b,n_images\n1,2,\n", "1 empty cell", id="empty count"),
-        pytest.param("a,b\n1,2\n3,1000\n", r"1 pair outside .*\(first: row 3: 3,1000\)", id="no such class"),
-        pytest.param("a,b\n-1,2\n", "1 pair outside", id="negative"),
+        pytest.param("a,b\n1,2\n3,1000\n", r"1 class outside .* column b \(first: row 2: 1000\)", id="no such class"),
+        pytest.param("a,b\n-1,2\n", "1 class outside", id="negative"),
     ],
 )
 def test_a_file_that_is_no_table_of_pairs_is_refused(tmp_path, text, said):
@@ -151,3 +150,10 @@ class TestLearnt:
             published = [(int(row["a"]), int(row["b"])) for row in csv.DictReader(lines)]
         assert len(published) > 500
         assert all(pairs.pairs[pair] for pair in published)
+
+
+def test_pairs_of_classes_counted_from_1_are_refused(tmp_path):
+    seen = np.argwhere(np.triu(learnt(read_real(imagenet_1k()), imagenet_1k()).pairs))[:60]
+    as_lines = "".join(f"{a + 1},{b + 1}\n" for a, b in seen)
+    with pytest.raises(InputError, match=r"classes count from 1: of 60 pairs .*60 with every class -1"):
+        read(tmp_path, "a,b\n" + as_lines)

@@ -55,12 +55,12 @@ def test_judgements_without_a_non_prototypical_one_list_nothing(tmp_path):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        pytest.param("", "no image names in it", id="empty"),
+        pytest.param("", "the file is empty", id="empty"),
         pytest.param("file_name\n", "no image names in it", id="header alone"),
         pytest.param("cat.jpg\ndog.jpg\n", r"none of its 2 images is annotated \(first: cat.jpg\)", id="others"),
-        pytest.param(b"\xff\xfe\x00", "not text", id="bytes"),
-        pytest.param("[1, 2]", "no list of image names", id="JSON numbers"),
-        pytest.param('{"a": 1}', "not a file of human judgements", id="other JSON"),
+        pytest.param(b"\xff\xfe\x00", "UTF-16 text", id="bytes"),
+        pytest.param("[1, 2]", "no column of image names", id="JSON numbers"),
+        pytest.param('{"a": 1}', "none of its 1 images is annotated", id="other JSON"),
     ],
 )
 def test_a_file_that_lists_no_image_is_refused(tmp_path, content, said):

@@ -87,16 +87,22 @@ def test_csv_is_read_as_well(tmp_path, text):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        pytest.param("", "not a Parquet or CSV table", id="empty"),
-        pytest.param("PAR1", "not a Parquet or CSV table", id="broken Parquet"),
-        pytest.param("<html>403</html>\n", "no column file_name, prediction, is_oov", id="web page"),
-        pytest.param("file_name,prediction\na,1\n", "no column is_oov; it has file_name, pred", id="column"),
-        pytest.param("file_name,prediction,is_oov\na,cat,True\n", "column prediction is not int16", id="name"),
-        pytest.param("file_name,prediction,is_oov\na,70000,True\n", "column prediction is not int16", id="big"),
-        pytest.param("file_name,prediction,is_oov\na,1000,True\n", r"1000 in row 1", id="no such class"),
-        pytest.param("file_name,prediction,is_oov\na,-1,True\n", r"1 prediction outside 0..999", id="negative"),
-        pytest.param("file_name,prediction,is_oov\na,1,maybe\n", "column is_oov is not bool", id="neither"),
-        pytest.param("file_name,prediction,is_oov\na,1,\n", "1 empty cell in is_oov", id="empty cell"),
+        pytest.param("", "the file is empty", id="empty"),
+        pytest.param("PAR1", "the Parquet file is cut short", id="broken Parquet"),
+        pytest.param("<html>403</html>\n", "web page", id="web page"),
+        pytest.param("file_name,prediction\na,1\n", "no column is_oov; it has 'file_name', 'pred", id="column"),
+        pytest.param("file_name,prediction,is_oov\na,cat,True\n", "no class in 1 cell of column prediction", id="name"),
+        pytest.param(
+            "file_name,prediction,is_oov\na,70000,True\n", "1 class outside 0..999 in column prediction", id="big"
+        ),
+        pytest.param(
+            "file_name,prediction,is_oov\na,1000,True\n", r"1 class outside .*row 1: 1000", id="no such class"
+        ),
+        pytest.param("file_name,prediction,is_oov\na,-1,True\n", r"1 class outside 0..999", id="negative"),
+        pytest.param(
+            "file_name,prediction,is_oov\na,1,maybe\n", "no truth value in 1 cell of column is_oov", id="neither"
+        ),
+        pytest.param("file_name,prediction,is_oov\na,1,\n", "1 empty cell in column is_oov", id="empty cell"),
         pytest.param(
             "file_name,prediction,is_oov\n00000001,1,True\nILSVRC2012_val_00000001.JPEG,1,False\n",
             r"1 case judged both ways \(first: ILSVRC2012_val_00000001.JPEG, class 1\)",

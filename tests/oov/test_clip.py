@@ -5,8 +5,7 @@ import hashlib
 import numpy as np
 import pytest
 
-from imagenet_errors.oov.clip import load_open_clip
-from imagenet_errors.oov.encoder import EncoderSpec, load_encoder
+from imagenet_errors.oov.clip import EncoderSpec, load_encoder, load_open_clip
 from imagenet_errors.problems import InputError
 
 torch = pytest.importorskip("torch", reason="torch runs the models")
@@ -75,13 +74,44 @@ def test_no_usable_image_gives_no_vectors(spec, tmp_path):
     assert load_encoder(spec).embed_images([tmp_path / "none.JPEG"]).vectors.shape == (0, 48)
 
 
-@pytest.mark.parametrize("mode", ["L", "RGBA", "CMYK", "P"])
-def test_images_of_other_colour_spaces_are_seen_as_rgb(spec, images, tmp_path, mode):
+def write_mode(folder, mode):
+    """Write an image of a colour space as people have them; return its path."""
     from PIL import Image
 
-    path = tmp_path / ("x.png" if mode != "CMYK" else "x.tif")
-    Image.open(images[0]).convert(mode).save(path)
-    assert len(load_encoder(spec).embed_images([path]).rows) == 1
+    random = np.random.default_rng(5)
+    if mode == "I;16":
+        pixels = random.integers(0, 1200, (90, 120)).astype(np.uint16)
+        Image.fromarray(pixels).save(folder / "x.png")
+        return folder / "x.png"
+    image = Image.fromarray(random.integers(0, 256, (90, 120, 3)).astype(np.uint8))
+    if mode in ("RGBA", "LA"):
+        image.putalpha(Image.fromarray(random.integers(0, 256, (90, 120)).astype(np.uint8)))
+    path = folder / ("x.jpg" if mode == "CMYK" else "x.png")
+    image.convert(mode).save(path)
+    return path
+
+
+@pytest.mark.parametrize("mode", ["L", "LA", "RGBA", "CMYK", "P", "1", "I;16"])
+def test_an_image_of_any_colour_space_goes_through_the_published_preprocessing(spec, config, tmp_path, mode):
+    from PIL import Image
+
+    path = write_mode(tmp_path, mode)
+    with Image.open(path) as image:
+        assert image.mode == mode
+    (seen,), _ = by_hand(config, [path], NAMES[:1])
+    found = load_encoder(spec).embed_images([path])
+    assert np.allclose(found.vectors[0], seen / np.linalg.norm(seen), atol=1e-5)
+
+
+def test_resizing_comes_before_the_conversion_to_rgb(spec, tmp_path):
+    """The other way round a palette image gives other pixels: OpenAI's transform has this order."""
+    from PIL import Image
+
+    path = write_mode(tmp_path, "P")
+    with Image.open(path) as image:
+        image.convert("RGB").save(tmp_path / "rgb.png")
+    palette, rgb = load_encoder(spec).embed_images([path, tmp_path / "rgb.png"]).vectors
+    assert not np.allclose(palette, rgb, atol=1e-3)
 
 
 def test_a_vector_that_is_not_finite_is_a_failure(spec, images, monkeypatch):
@@ -131,7 +161,7 @@ def test_a_model_that_open_clip_ships_runs_as_well(images):
     ("model", "weights", "message"),
     [
         pytest.param(
-            "ViT-L-14-336", "openai", "QuickGELU mismatch: openai was trained with quick_gelu=True", id="GELU"
+            "ViT-B-32", "metaclip_400m", "QuickGELU mismatch: metaclip_400m was trained with quick_gelu=True", id="GELU"
         ),
         pytest.param("ViT-B-32", "laion400m_e31", "QuickGELU mismatch", id="GELU, other weights"),
         pytest.param("ViT-Z-99", "openai", "open_clip has no 'ViT-Z-99'", id="unknown model"),

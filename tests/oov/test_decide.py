@@ -12,14 +12,14 @@ from imagenet_errors.evidence.oov import OOV_SCHEMA
 from imagenet_errors.evidence.superclasses import load_superclasses
 from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.oov.cosine import normalised
-from imagenet_errors.oov.decide import Judge, OovCases
+from imagenet_errors.oov.decide import OovCases, OovDecider
 from imagenet_errors.oov.proposals import Proposer
 from imagenet_errors.wordnet import load_wordnet
 
 CLASSES = imagenet_1k()
 PROPOSER = Proposer(CLASSES, load_wordnet(), load_superclasses().shares)
 NAMES = np.array([vector(name) for name in PROPOSER.vocabulary.to_pylist()])
-JUDGE = Judge(PROPOSER, NAMES, "hand/made")
+JUDGE = OovDecider(PROPOSER, NAMES, "hand/made", "a pool")
 N_CASES, N_IMAGES = 400, 60
 
 
@@ -128,3 +128,21 @@ def test_an_image_of_the_published_best_name_is_decided_as_published(shared):
     table = JUDGE.decide(cases)
     assert table["best_name"].to_pylist() == best
     assert all(table["is_oov"].to_pylist())
+
+
+def test_a_pair_with_fewer_than_five_proposals_lists_those():
+    """Such pairs are rare: the rest of the five places must stay empty, not repeat the first."""
+    counts = PROPOSER.propose(np.repeat(np.arange(1000), 2), np.tile([0, 999], 1000)).counts.reshape(1000, 2)
+    few, target = np.argwhere((counts > 0) & (counts < 5))[0]
+    cases = OovCases(
+        pa.array(["a"]),
+        np.array([few], dtype=np.int16),
+        np.array([[0, 999][target]], dtype=np.int16),
+        np.array([0]),
+        normalised(np.random.default_rng(0).standard_normal((1, DIM))),
+        np.array([[1]], dtype=np.int16),
+    )
+    (row,) = JUDGE.decide(cases).to_pylist()
+    assert len(row["top_proposals"]) == row["proposal_count"] == counts[few, target]
+    assert len({proposal["name"] for proposal in row["top_proposals"]}) == len(row["top_proposals"])
+    assert sum(proposal["score"] for proposal in row["top_proposals"]) == pytest.approx(1)

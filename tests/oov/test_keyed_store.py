@@ -4,10 +4,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from imagenet_errors.oov.keyed_store import KeyedStore
-from imagenet_errors.oov.shards import matrix_column
+from imagenet_errors.oov.shards import Identity, KeyedStore, matrix_column
 
-IDENTITY = {"kind": "test"}
+IDENTITY = Identity("test", "a/b")
 
 
 def lengths(keys):

@@ -6,7 +6,8 @@ import pytest
 from imagenet_errors.oov import neighbours
 from imagenet_errors.oov.cosine import normalised
 from imagenet_errors.oov.neighbours import search
-from imagenet_errors.oov.train_shards import load_train_set, save_train_shard
+from imagenet_errors.oov.pool import load_pool, pool_identity, pool_table
+from imagenet_errors.oov.shards import write_shard
 from imagenet_errors.problems import InputError
 
 pytest.importorskip("faiss", reason="faiss does the search")
@@ -14,15 +15,16 @@ RANDOM = np.random.default_rng(5)
 QUERIES = normalised(RANDOM.standard_normal((37, 48)))
 
 
-def saved(folder, vectors, *, shard_rows=100):
+def saved(folder, vectors, *, shard_rows=100, content=None):
     paths = []
     for start in range(0, len(vectors), shard_rows):
         part = slice(start, start + shard_rows)
         names = [f"{row}.JPEG" for row in range(len(vectors))][part]
         classes = (np.arange(len(vectors)) % 1000)[part].astype(np.int16)
         paths.append(folder / f"{start:05}.arrow")
-        save_train_shard(paths[-1], names, classes, vectors[part], encoder="a/b")
-    return load_train_set(paths, "a/b", where=folder)
+        codes = None if content is None else content[part]
+        write_shard(paths[-1], pool_table(names, classes, vectors[part], codes), pool_identity("a/b"))
+    return load_pool(paths, "a/b", where=folder)
 
 
 def brute_force(queries, vectors, k):
@@ -90,10 +92,36 @@ def test_no_similarity_exceeds_1(tmp_path):
 
 def test_vectors_of_another_length_are_refused(tmp_path):
     train = saved(tmp_path, normalised(RANDOM.standard_normal((9, 48))))
-    with pytest.raises(InputError, match="images have 64 dimensions, training images 48"):
+    with pytest.raises(InputError, match="images have 64 dimensions, those of the pool 48"):
         search(normalised(RANDOM.standard_normal((2, 64))), train)
 
 
 def test_no_query_has_no_answer(tmp_path):
     train = saved(tmp_path, normalised(RANDOM.standard_normal((9, 48))))
     assert search(QUERIES[:0], train).rows.shape == (0, 50)
+
+
+def test_an_image_and_its_duplicates_are_never_its_own_neighbours(tmp_path):
+    vectors = normalised(RANDOM.standard_normal((300, 48)))
+    vectors[200:206] = vectors[7]
+    content = np.arange(1, 301, dtype=np.uint64)
+    content[200:206] = content[7]
+    found = search(vectors, saved(tmp_path, vectors, content=content), k=10, content=content)
+    nearest, _ = brute_force(vectors, vectors, 300)
+    expected = [[row for row in rows if content[row] != content[query]][:10] for query, rows in enumerate(nearest)]
+    assert found.rows.tolist() == expected
+
+
+def test_when_nothing_else_is_there_an_image_has_no_neighbour(tmp_path):
+    vectors = np.tile(normalised(RANDOM.standard_normal((1, 48))), (3, 1))
+    content = np.array([5, 5, 5], dtype=np.uint64)
+    found = search(vectors[:1], saved(tmp_path, vectors, content=content), k=2, content=content[:1])
+    assert found.rows.tolist() == [[-1, -1]]
+    assert found.classes.tolist() == [[-1, -1]]
+    assert np.isneginf(found.similarity).all()
+
+
+def test_unknown_content_is_not_equal_content(tmp_path):
+    vectors = normalised(RANDOM.standard_normal((20, 48)))
+    found = search(vectors[:4], saved(tmp_path, vectors), k=1, content=np.zeros(4, dtype=np.uint64))
+    assert found.rows.ravel().tolist() == [0, 1, 2, 3]

@@ -1,15 +1,16 @@
 """The evidence table grows by whole writes, and knows what its rows were made with."""
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from imagenet_errors.evidence.oov import OOV_SCHEMA
-from imagenet_errors.oov.table import held_rows, lacking, write_rows
+from imagenet_errors.oov.table import Recipe, held_rows, lacking, write_rows
 from imagenet_errors.problems import InputError
 
-RECIPE = {"encoder": "a/b", "superclasses": "1"}
+RECIPE = Recipe("a/b", "1", "images 2", 1)
 
 
 def rows(*cases):
@@ -35,11 +36,11 @@ def test_the_cases_it_lacks_are_found():
     assert lacking(rows(), pa.array(["a"]), np.array([1], np.int16)).tolist() == [0]
 
 
-@pytest.mark.parametrize("part", list(RECIPE))
+@pytest.mark.parametrize("part", ["encoder", "superclasses", "neighbours", "method"])
 def test_rows_of_another_making_are_refused(tmp_path, part):
     write_rows(tmp_path / "oov.parquet", rows(("a", 1)), RECIPE)
     with pytest.raises(InputError, match=f"was made with another {part}: .*--redo"):
-        held_rows(tmp_path / "oov.parquet", {**RECIPE, part: "other"})
+        held_rows(tmp_path / "oov.parquet", msgspec.structs.replace(RECIPE, **{part: "other"}))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from imagenet_errors.labels import imagenet_1k
-from imagenet_errors.predict.heads import head_of
+from imagenet_errors.predict.networks import head_of
 from imagenet_errors.problems import InputError
 from timm_world import needs_timm
 

@@ -1,6 +1,7 @@
 """One model's whole way: weights, head, images, file; and whatever goes wrong is its outcome."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -181,3 +182,81 @@ def test_worker_processes_give_the_same_file(images, tmp_path):
     alone = write_content(tmp_path / "a.parquet", work_on(images, workers=0)(ModelSpec("tiny_net.seed3")))
     helped = write_content(tmp_path / "b.parquet", work_on(images, workers=2)(ModelSpec("tiny_net.seed3")))
     assert pq.read_table(alone).equals(pq.read_table(helped))
+
+
+class Canary:
+    """An object whose unpickling would leave a mark: code in a checkpoint, made harmless."""
+
+    def __init__(self, mark):
+        self.mark = mark
+
+    def __reduce__(self):
+        return Path.touch, (self.mark,)
+
+
+@pytest.mark.parametrize("allowed", ["0", "1"], ids=["by default", "against the user's own setting"])
+def test_a_checkpoint_with_code_in_it_is_refused_and_runs_nothing(images, tmp_path, monkeypatch, allowed):
+    import torch
+
+    monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", allowed)
+    mark = tmp_path / "the code ran"
+    torch.save({"state_dict": {"head.weight": torch.zeros(2)}, "canary": Canary(mark)}, tmp_path / "bad.pth")
+    outcome = work_on(images)(ModelSpec("test_resnet.bad", tmp_path / "bad.pth"))
+    assert "cannot be read as weights alone" in outcome.reason
+    assert "safetensors" in outcome.reason
+    assert not mark.exists()
+    torch.load(tmp_path / "bad.pth", weights_only=False)
+    assert mark.exists(), "the canary would have sung"
+
+
+def test_timms_own_loader_is_held_to_weights_too(tmp_path):
+    """As timm 1.0.15 calls it: with pickles allowed."""
+    import torch
+
+    from imagenet_errors.predict.networks import weights_only
+
+    mark = tmp_path / "the code ran"
+    torch.save(Canary(mark), tmp_path / "bad.pth")
+    with pytest.raises(Exception, match="Weights only load failed"), weights_only():
+        torch.load(tmp_path / "bad.pth", weights_only=False)
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("wrapped", ["plain", "state_dict", "model_ema", "parallel", "safetensors", "named .pth"])
+def test_checkpoints_are_read_as_training_programs_save_them(images, tmp_path, wrapped):
+    import torch
+    from safetensors.torch import save_file
+
+    spec, network = checkpoint_of("test_resnet", tmp_path / "plain.pth")
+    state = network.state_dict()
+    path = tmp_path / ("w.safetensors" if wrapped == "safetensors" else "w.pth")
+    if wrapped in ("safetensors", "named .pth"):
+        save_file(state, path)
+    else:
+        content = {"plain": state, "parallel": {f"module.{name}": tensor for name, tensor in state.items()}}
+        torch.save(content.get(wrapped, {wrapped: state, "epoch": 7}), path)
+    found, expected = (work_on(images)(ModelSpec("test_resnet.x", each)) for each in (path, spec.checkpoint))
+    tables = [pq.read_table(write_content(tmp_path / name, each)) for name, each in (("a", found), ("b", expected))]
+    assert_same_predictions(*tables)
+
+
+def test_the_test_size_is_taken_where_it_is_asked_for(images, tmp_path):
+    import timm.data
+
+    spec, network = checkpoint_of("resnet50", tmp_path / "weights.pth")
+    sizes = []
+    for test_size in (False, True):
+        path = write_content(tmp_path / f"{test_size}.parquet", work_on(images, test_size=test_size)(spec))
+        facts = said(path)
+        expected = timm.data.resolve_model_data_config(network, use_test_size=test_size)
+        assert facts["data_config"]["input_size"] == list(expected["input_size"])
+        assert facts["data_config"]["crop_pct"] == expected["crop_pct"]
+        assert facts["test_size"] is test_size
+        sizes.append(facts["data_config"]["input_size"])
+    assert sizes[0] != sizes[1], "resnet50 has a test size of its own"
+
+
+def test_only_the_classes_asked_for_are_predicted(images, tmp_path):
+    path = write_content(tmp_path / "t.parquet", work_on(images, classes=(5, 17, 300))(ModelSpec("tiny_net.seed2")))
+    assert {*pq.read_table(path)["predicted_class"].to_pylist()} <= {5, 17, 300}
+    assert said(path)["classes"] == [5, 17, 300]

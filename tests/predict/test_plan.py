@@ -2,7 +2,7 @@
 
 import pytest
 
-from imagenet_errors.predict.local import LocalEngine
+from imagenet_errors.predict.engines import LocalEngine
 from imagenet_errors.predict.names import resolve
 from imagenet_errors.predict.plan import make_plan, predict_missing
 from timm_world import MODELS, make_images, needs_timm, work_on

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from imagenet_errors.predict.images import ImageFolder
+from imagenet_errors.image_folder import ImageFolder
 from imagenet_errors.predict.inference import Outputs
 from imagenet_errors.predict.table import SCHEMA, prediction_bytes, why_not_done
 from imagenet_errors.readers import read_raw

@@ -65,6 +65,9 @@ def test_positions_outside_the_axis_are_no_class(position):
         pytest.param([GOLDFISH, TENCH, "n00000001", SHARK], id="JSON list"),
         pytest.param({"0": [GOLDFISH, "goldfish"], "1": [TENCH, "tench"], "3": [SHARK, ""]}, id="Keras"),
         pytest.param({"3": SHARK, "1": TENCH, "0": GOLDFISH}, id="JSON by index, in another order"),
+        pytest.param("goldfish\ntench\nn00000001\ngreat white shark\n", id="a name a line"),
+        pytest.param(f"index,wnid\n1,{TENCH}\n3,{SHARK}\n0,{GOLDFISH}\n2,other\n", id="CSV in another order"),
+        pytest.param(f"wnid,index\n{TENCH},1\n{SHARK},3\n{GOLDFISH},0\nother,2\n", id="CSV, wnid first"),
         pytest.param({SHARK: 3, TENCH: 1, GOLDFISH: 0}, id="class_to_idx, in another order"),
     ],
 )
@@ -79,8 +82,9 @@ def test_a_first_line_that_is_no_header_is_a_position(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        pytest.param("tench\ngoldfish\n", "no wnid of the 1000 classes", id="names"),
-        pytest.param("", "no wnid of the 1000 classes", id="empty"),
+        pytest.param("happy\ntench\nsad\n", "2 of 3 lines name no class .first: happy", id="other names"),
+        pytest.param("", "the file is empty", id="empty"),
+        pytest.param('{"3000000000": "n01440764"}', "at most 100,000", id="a position beyond any head"),
         pytest.param(f"a\nb\n{TENCH}\n{TENCH}\n", f"1 class named more than once .first: {TENCH}", id="double"),
         pytest.param("[1", "no list of wnids", id="broken JSON"),
         pytest.param({"a": TENCH}, "no list of wnids", id="JSON by something else"),

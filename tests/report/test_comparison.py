@@ -4,9 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binomtest
+from sklearn.metrics import cohen_kappa_score
 
 from imagenet_errors.chain import ERROR_TYPES
-from imagenet_errors.report.comparison import all_comparisons, compare, sign_test
+from imagenet_errors.report.comparison import all_comparisons, compare, consensus, peers_of, sign_test, whole_models
 from imagenet_errors.runs.tables import load_run_tables
 
 
@@ -58,3 +59,36 @@ def test_every_pair_is_compared_once(made_run):
     pairs = all_comparisons(load_run_tables(made_run.folder), most=100)
     assert [(pair.a, pair.b) for pair in pairs] == [(0, 1), (0, 2), (1, 2)]
     assert all(np.array([pair.n_images for pair in pairs]) >= 190)
+
+
+def test_all_pairs_at_once_are_the_pairs_one_by_one(made_run):
+    run = load_run_tables(made_run.folder)
+    for pair in all_comparisons(run, most=100):
+        alone = compare(run, pair.a, pair.b)
+        assert (pair.moves == alone.moves).all()
+        assert (pair.n_same, pair.p_value) == (alone.n_same, alone.p_value)
+
+
+def test_error_consistency_is_cohens_kappa_of_right_and_wrong(run, both):
+    expected = cohen_kappa_score(both.error_type_a == "correct", both.error_type_b == "correct")
+    assert compare(run, 0, 1).kappa == pytest.approx(expected)
+
+
+def test_consensus_counts_models_that_get_an_image_wrong_and_those_alike(demo_run):
+    run = load_run_tables(demo_run.folder)
+    agreed = consensus(run)
+    rows = pd.concat(demo_run.verdicts(model) for model in run.models)
+    wrong = rows[~rows.error_type.isin(["correct", "class_overlap", "multi_object"])]
+    n_wrong = wrong.groupby("file_name").size()
+    assert agreed.histogram[1:].tolist() == [int((n_wrong == n).sum()) for n in (1, 2, 3)]
+    alike = wrong.groupby(["file_name", "prediction"]).size().groupby("file_name").max()
+    assert sorted(agreed.n_alike[agreed.n_alike > 0]) == sorted(alike)
+    names = run.file_names.take(agreed.nearly_all).to_pylist()
+    assert set(names) == set(n_wrong[n_wrong == 3].index)
+
+
+def test_only_models_evaluated_on_every_image_are_peers(made_run):
+    run = load_run_tables(made_run.folder, models=("part", "good", "fair"))
+    assert whole_models(run).tolist() == [1, 2]
+    assert peers_of(run, 0).tolist() == [1, 2]
+    assert peers_of(run, 1).tolist() == [2]

@@ -6,6 +6,7 @@ import io
 import pyarrow as pa
 import pytest
 
+from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.problems import InputError
 from imagenet_errors.report.leaderboard import Choice, choose, read_leaderboard, to_csv, to_latex, to_markdown
 
@@ -48,14 +49,13 @@ def test_models_are_sorted_by_any_column(choice, order):
 @pytest.mark.parametrize(
     ("where", "kept"),
     [
-        pytest.param(["arch_family=cnn"], {"alex", "bit_l"}, id="arch_family=cnn"),
-        pytest.param(["arch_family=CNN"], {"alex", "bit_l"}, id="arch_family=CNN"),
-        pytest.param(["arch_family!=cnn"], {"clip"}, id="arch_family!=cnn"),
-        pytest.param(["training_data=ImageNet*"], {"alex", "bit_l"}, id="training_data=ImageNet*"),
-        pytest.param(["pretraining=CLIP"], {"clip"}, id="pretraining=CLIP"),
-        pytest.param(["n_parameters<70e6"], {"alex"}, id="n_parameters<70e6"),
-        pytest.param(["n_parameters!=1"], {"alex", "clip"}, id="n_parameters!=1"),
-        pytest.param(["mla >= 0.9", "model_failure<100"], {"clip"}, id="mla >= 0.9, model_failure<100"),
+        pytest.param(["arch_family = 'cnn'"], {"alex", "bit_l"}, id="equal"),
+        pytest.param(["arch_family ILIKE 'CNN'"], {"alex", "bit_l"}, id="whatever the case"),
+        pytest.param(["training_data LIKE 'ImageNet%'"], {"alex", "bit_l"}, id="pattern"),
+        pytest.param(["list_contains(pretraining, 'CLIP')"], {"clip"}, id="one of several methods"),
+        pytest.param(["n_parameters < 70e6"], {"alex"}, id="unknown meets no condition"),
+        pytest.param(["n_parameters IS NULL OR mla < 0.7"], {"alex", "bit_l"}, id="or"),
+        pytest.param(["mla >= 0.9", "model_failure < 100"], {"clip"}, id="two conditions"),
     ],
 )
 def test_models_are_filtered_by_what_is_known_of_them(where, kept):
@@ -67,10 +67,10 @@ def test_models_are_filtered_by_what_is_known_of_them(where, kept):
     [
         pytest.param({"sort": "beauty"}, "no column 'beauty' in this run. Columns: model, ", id="sort"),
         pytest.param({"columns": ("beauty",)}, "no column 'beauty'", id="columns"),
-        pytest.param({"where": ("beauty=1",)}, "no column 'beauty'", id="where"),
-        pytest.param({"where": ("large",)}, "--where: cannot read 'large'", id="no condition"),
-        pytest.param({"where": ("mla<high",)}, "compares a number with 'high'", id="no number"),
-        pytest.param({"where": ("arch_family<cnn",)}, "holds text, which < cannot compare", id="text"),
+        pytest.param({"where": ("beauty=1",)}, 'column "beauty" not found', id="where"),
+        pytest.param({"where": ("arch_family=cnn",)}, "text in single quotes: arch_family = 'cnn'", id="no quotes"),
+        pytest.param({"where": ("mla <",)}, "--where: Parser Error", id="no condition"),
+        pytest.param({"where": ("1 = 1) AND (SELECT 1 FROM 'x.csv'",)}, "--where: ", id="no file is read"),
     ],
 )
 def test_what_cannot_be_chosen_is_refused(choice, message):
@@ -102,25 +102,40 @@ def test_latex_is_a_tabular_without_raw_special_letters():
     assert r"model & mla & arch\_family \\" in lines
 
 
-@pytest.fixture(scope="module")
-def demo_run(tmp_path_factory):
-    """The shipped predictions' run."""
-    from imagenet_errors.evaluation import evaluate
-    from imagenet_errors.readers.predictions import ReadRules
-    from imagenet_errors.shipped import shipped
-    from toy import inputs_of
-
-    out = tmp_path_factory.mktemp("demo") / "run"
-    evaluate((shipped("data", "demo"),), inputs_of("real"), out, rules=ReadRules(allow_partial=True))
-    return out
-
-
 def test_the_counts_of_a_run_add_up_to_its_errors(demo_run):
-    from imagenet_errors.chain import ERROR_TYPES
-
-    for row in read_leaderboard(demo_run).to_pylist():
+    for row in read_leaderboard(demo_run.folder).to_pylist():
         n_errors = round((1 - row["top1_accuracy"]) * row["n_evaluated"])
-        assert sum(row[name] for name in ERROR_TYPES[1:]) == n_errors
+        assert sum(row[name] or 0 for name in ERROR_TYPES if name != "correct") == n_errors
+
+
+def test_what_did_not_run_is_no_zero_in_any_format(demo_run):
+    table = choose(read_leaderboard(demo_run.folder), Choice(columns=("fine_grained_oov", "model_failure"), top=1))
+    assert table["fine_grained_oov"].to_pylist() == [None]
+    n_failures = table["model_failure"][0].as_py()
+    assert to_csv(table).splitlines()[1].endswith(f",,,,{n_failures},,{n_failures}")
+    assert to_markdown(table).endswith(f"| not run | ≤ {n_failures:,} |\n")
+    assert rf"& n/a & $\leq$ {n_failures:,} \\" in to_latex(table)
+
+
+def test_bounds_stand_where_evidence_was_partial(made_run):
+    table = choose(read_leaderboard(made_run.folder), Choice(columns=("fine_grained_oov", "mla_minor", "mla")))
+    for row, line in zip(table.to_pylist(), to_markdown(table).splitlines()[2:], strict=True):
+        assert row["fine_grained_oov_min"] < row["fine_grained_oov_max"]
+        assert (
+            f"| {row['fine_grained_oov_min']}–{row['fine_grained_oov_max']} | ≥ {row['mla_minor']:.2%} ".replace(
+                "%", " %"
+            )
+            in line
+        )
+        assert f"| {row['mla']:.2%}".replace("%", " %") in line
+
+
+def test_an_order_that_hangs_on_missing_evidence_is_said(program, made_run):
+    assert (
+        "model_failure hangs on evidence that was missing"
+        in program("summary", made_run.folder, "--sort", "model_failure").err
+    )
+    assert program("summary", made_run.folder, "--sort", "fine_grained").err == ""
 
 
 @pytest.mark.parametrize(
@@ -133,16 +148,16 @@ def test_the_counts_of_a_run_add_up_to_its_errors(demo_run):
     ],
 )
 def test_the_command_prints_each_format(program, demo_run, flags, first):
-    answer = program("summary", demo_run, *flags)
+    answer = program("summary", demo_run.folder, *flags)
     assert answer.status == 0
     assert answer.out.startswith(first)
 
 
 def test_the_command_writes_a_file(program, demo_run, tmp_path):
-    program("summary", demo_run, "--columns", "all", "--out", tmp_path / "board.csv")
+    program("summary", demo_run.folder, "--columns", "all", "--out", tmp_path / "board.csv")
     assert (tmp_path / "board.csv").read_text().startswith("model,n_images,")
 
 
 def test_an_unknown_format_or_a_folder_without_a_run_is_refused(program, demo_run, tmp_path):
-    assert "--format: no format 'pdf'" in program("summary", demo_run, "--format", "pdf").err
+    assert "--format: no format 'pdf'" in program("summary", demo_run.folder, "--format", "pdf").err
     assert "not a run directory" in program("summary", tmp_path).err

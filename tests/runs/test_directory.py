@@ -19,6 +19,7 @@ from imagenet_errors.runs.directory import (
     VERDICTS,
     ModelResult,
     accuracy_table,
+    class_name_column,
     distribution_table,
     error_type_column,
     summary_table,
@@ -71,6 +72,8 @@ def columns(n_rows):
         pa.array([[0]] * n_rows, pa.list_(pa.int16())),
         error_type_column(np.zeros(n_rows, dtype=np.int8)),
         pa.nulls(n_rows, pa.string()),
+        pa.DictionaryArray.from_arrays(pa.array([0] * n_rows, pa.int16()), pa.array(["model"])),
+        *[class_name_column(np.zeros(n_rows, dtype=np.int16), pa.array(["tench"]))] * 2,
     ]
 
 
@@ -118,7 +121,7 @@ def test_run_json_is_put_in_place_last(tmp_path, monkeypatch):
         pytest.param(lambda out: out.write_text("mine"), "is a file, not a folder", id="a file"),
         pytest.param(
             lambda out: (out / "verdicts").mkdir(parents=True) or (out / "verdicts" / "thesis.tex").write_text("mine"),
-            "holds files of another kind",
+            "holds 1 file that this program would replace and did not write",
             id="somebody else's verdicts",
         ),
     ],

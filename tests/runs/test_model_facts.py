@@ -9,13 +9,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from imagenet_errors.evaluation import evaluate
+from imagenet_errors.image_folder import ImageFolder
 from imagenet_errors.mistakes import Failure
-from imagenet_errors.predict.images import ImageFolder
 from imagenet_errors.predict.inference import Outputs
 from imagenet_errors.predict.table import prediction_bytes
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.predictions import ReadRules
-from imagenet_errors.runs.model_facts import FACTS, facts_of, facts_of_file, with_facts
+from imagenet_errors.runs.model_facts import FACTS, facts_of, facts_of_file, facts_of_name, with_facts
 from toy import inputs_of
 
 METHODS = {
@@ -164,9 +164,31 @@ def test_the_facts_of_our_own_files_travel_into_the_summary(own_file, tmp_path):
     }
 
 
+@pytest.mark.parametrize("name", ["resnet152.a1h_in1k", "resnet152.a1h_in1k-288", "ResNet152.a1h_in1k"])
+def test_a_file_called_as_timm_calls_a_model_has_its_facts(val_images, tmp_path, name):
+    run_of(val_images.csv(tmp_path / f"{name}.csv"), tmp_path / "run")
+    (row,) = pq.read_table(tmp_path / "run" / "summary.parquet").to_pylist()
+    assert (row["model"], row["arch"], row["arch_family"]) == (name, "resnet", "cnn")
+    assert (row["training_data"], row["pretraining"]) == ("ImageNet-1k", ["supervised"])
+    assert row["n_parameters"] is row["weights_sha256"] is None
+
+
 def test_the_summary_of_other_files_has_no_columns_of_facts(val_images, tmp_path):
-    run_of(val_images.csv(tmp_path / "resnet50.csv"), tmp_path / "run")
+    run_of(val_images.csv(tmp_path / "evaluation.csv"), tmp_path / "run")
     assert "arch" not in pq.read_schema(tmp_path / "run" / "summary.parquet").names
+
+
+@pytest.mark.parametrize(
+    "word", ["evaluation", "nested", "swing", "deity", "my_resnet50", "run_lambda_0.1", "coating", "vit", "model.in1k"]
+)
+def test_a_word_that_begins_like_an_architecture_has_no_facts(word):
+    assert facts_of_name(word) is None
+
+
+def test_every_architecture_of_timm_that_has_a_rule_is_told_by_name():
+    timm = pytest.importorskip("timm", reason="needs the extra timm: timm is not installed")
+    names = {name.partition(".")[0] for name in (*timm.list_models(), *timm.list_pretrained())}
+    assert [name for name in names if facts_of(name).arch and facts_of_name(name) is None] == []
 
 
 def test_models_that_failed_before_evaluation_are_listed_with_the_others(own_file, tmp_path):

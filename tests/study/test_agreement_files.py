@@ -5,7 +5,7 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
-from imagenet_errors.study.agreement import Request, agree
+from imagenet_errors.study.agreement import AgreementRequest, agree
 from imagenet_errors.study.agreement_files import FILES, write_agreement
 from imagenet_errors.study.agreement_page import page
 from panel_world import panel_world, write_judgements
@@ -16,15 +16,15 @@ from toy import inputs_of
 def written(tmp_path):
     """The folder written for the small world's judgements, or others."""
 
-    def write(*rows):
-        world = panel_world(tmp_path)
+    def write(*rows, at="here"):
+        folder = tmp_path / at
+        folder.mkdir()
+        world = panel_world(folder)
         if rows:
             write_judgements(world.human, *rows)
-        sources = inputs_of(
-            str(world.annotations), superclasses=tmp_path / "fish.toml", co_occurrence=tmp_path / "pairs.csv"
-        )
-        write_agreement(agree(Request((world.human,), sources, tmp_path / "out")), page=page)
-        return tmp_path / "out"
+        inputs = inputs_of(world.annotations, superclasses=folder / "fish.toml", co_occurrence=folder / "pairs.csv")
+        write_agreement(agree(AgreementRequest({"vit_mistakes": world.human}, inputs, folder / "out")), page=page)
+        return folder / "out"
 
     return write
 
@@ -56,10 +56,20 @@ def test_undefined_figures_are_null_in_the_json(written):
 def test_the_inputs_are_recorded_with_their_hashes(written):
     out = written()
     inputs = json.loads((out / "agreement.json").read_text())["inputs"]
-    assert {row["file"].rsplit("/", 1)[-1] for row in inputs} == {
+    assert {row["file_name"] for row in inputs} == {
         "vit_mistakes.json",
         "annotations.csv",
         "fish.toml",
         "pairs.csv",
     }
     assert all(len(row["sha256"]) == 64 for row in inputs)
+
+
+def test_the_same_files_elsewhere_give_the_same_bytes(written):
+    here, there = written(at="here"), written(at="there")
+    assert [(here / name).read_bytes() for name in FILES] == [(there / name).read_bytes() for name in FILES]
+
+
+@pytest.mark.parametrize("name", ["agreement.json", "agreement.md", "table.csv"])
+def test_nothing_says_where_files_lie(written, tmp_path, name):
+    assert str(tmp_path) not in (written() / name).read_text()

@@ -1,43 +1,49 @@
-"""The published figures are the paper's, are recognised by the panel's counts, and single verdicts are matched."""
+"""The published figures are the paper's and recognised by the panel's counts."""
 
 import numpy as np
-import pyarrow as pa
 import pytest
-from sklearn.metrics import cohen_kappa_score
 
 from imagenet_errors.chain import ERROR_TYPES
-from imagenet_errors.images import ImageIndex
-from imagenet_errors.problems import InputError
-from imagenet_errors.study.outcomes import CATEGORIES, Outcomes, kappa
-from imagenet_errors.study.published import PUBLISHED, published_for, read_published_verdicts
-from imagenet_errors.tables import Cases, Ragged
+from imagenet_errors.study.outcomes import CATEGORIES, OOV, PAPERS_COLUMNS, PanelOutcomes
+from imagenet_errors.study.published import (
+    ORDERS,
+    PAPER,
+    PROGRAM,
+    PUBLISHED,
+    published_for,
+)
 
 VIT, SOUPS = PUBLISHED
-IMAGES = ImageIndex(pa.array(["a.JPEG", "b.JPEG"]))
 
 
 def test_greedy_soups_table_adds_up_to_the_papers_totals():
-    assert sum(SOUPS.cells[name][name] for name in CATEGORIES) == SOUPS.n_agree == 164
+    assert sum(SOUPS.cells[name][name] for name in CATEGORIES) == SOUPS.n_agree[SOUPS.order_of_cells] == 164
     assert sum(row["model_failure"] for row in SOUPS.cells.values()) == SOUPS.n_failures == 30
     assert {name: sum(row.values()) for name, row in SOUPS.cells.items()} == SOUPS.n_human
 
 
-def test_the_published_kappa_is_scikit_learns():
-    cells = [(human, theirs, n) for human, row in SOUPS.cells.items() for theirs, n in row.items()]
-    sides = [[pair[side] for *pair, n in cells for _ in range(n)] for side in (0, 1)]
-    assert float(kappa(SOUPS.table)) == pytest.approx(cohen_kappa_score(*sides))
+def test_each_published_total_says_its_stage_order_where_that_is_known():
+    assert SOUPS.n_agree == {PAPER: 164, PROGRAM: 162}
+    assert VIT.n_agree == {"": 225}
+    assert set(SOUPS.n_agree) | {SOUPS.order_of_cells, VIT.order_of_cells} <= set(ORDERS)
+
+
+def test_the_two_orders_differ_in_the_place_of_one_stage():
+    paper, program = ORDERS[PAPER], ORDERS[PROGRAM]
+    assert paper.index("non_prototypical") + 1 == paper.index("spurious_correlation")
+    assert program.index("spurious_correlation") + 1 == program.index("non_prototypical")
 
 
 def test_what_single_verdicts_settle_of_vit_3b_stays_below_the_papers_totals():
     assert sum(VIT.n_human.values()) == VIT.n == 378
     assert VIT.n_settled == 290
-    assert sum(VIT.cells[name][name] for name in CATEGORIES) <= VIT.n_agree == 225
+    assert sum(VIT.cells[name][name] for name in CATEGORIES) <= VIT.n_agree[""] == 225
     assert all(sum(VIT.cells[name].values()) <= VIT.n_human[name] for name in CATEGORIES)
 
 
 def outcomes(counts):
     human = np.repeat([ERROR_TYPES.index(name) for name in counts], list(counts.values())).astype(np.int8)
-    return Outcomes(human, human, np.zeros(len(human), dtype=bool))
+    return PanelOutcomes(human, np.stack([human, human]))
 
 
 @pytest.mark.parametrize("known", PUBLISHED, ids=lambda known: known.model)
@@ -49,25 +55,42 @@ def test_other_cases_have_no_published_figures():
     assert published_for(outcomes({**SOUPS.n_human, "fine_grained": 1})) is None
 
 
-def test_single_verdicts_are_found_by_image_and_prediction(tmp_path):
-    path = tmp_path / "cases.csv"
-    path.write_text("file_name,prediction,error_type\nb.JPEG,7,fine_grained\nx.JPEG,1,correct\n")
-    rows, prediction = np.array([0, 1, 1]), np.array([7, 7, 8], dtype=np.int16)
-    cases = Cases(rows, prediction, prediction, Ragged.of([[], [], []]))
-    found = read_published_verdicts(path, IMAGES).of(cases)
-    assert found.tolist() == [-1, ERROR_TYPES.index("fine_grained"), -1]
+def as_published(known, *, n_undecided=0, **moved):
+    """Outcomes whose table is the known cells'; ``moved``: PANEL__FROM=TO moves one case."""
+    pairs = [(name, column) for name in CATEGORIES for column, count in known.cells[name].items() for _ in range(count)]
+    for key, to in moved.items():
+        human, ours = key.split("__")
+        pairs[pairs.index((human, ours))] = (human, to)
+    human, ours = (np.array([ERROR_TYPES.index(pair[side]) for pair in pairs], dtype=np.int8) for side in (0, 1))
+    if_yes = ours.copy()
+    if_yes[np.flatnonzero(ours == ERROR_TYPES.index("model_failure"))[:n_undecided]] = OOV
+    return PanelOutcomes(human, np.stack([ours, if_yes]))
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        pytest.param("file_name,prediction\na.JPEG,1\n", "error_type", id="a column is missing"),
-        pytest.param("file_name,prediction,error_type\na.JPEG,one,correct\n", "one", id="no number"),
-        pytest.param("file_name,prediction,error_type\na.JPEG,1,wrong\n", "1 verdict of an unknown", id="unknown type"),
-    ],
-)
-def test_a_table_that_holds_no_verdicts_is_refused(tmp_path, text, says):
-    path = tmp_path / "cases.csv"
-    path.write_text(text)
-    with pytest.raises(InputError, match=says):
-        read_published_verdicts(path, IMAGES)
+def cells_apart(known, ours):
+    return [(name, column) for name in CATEGORIES for column in PAPERS_COLUMNS if known.is_apart(ours, name, column)]
+
+
+def test_greedy_soups_own_table_differs_nowhere():
+    assert cells_apart(SOUPS, as_published(SOUPS)) == []
+
+
+def test_a_case_placed_otherwise_is_two_cells_apart():
+    outcomes = as_published(SOUPS, fine_grained__model_failure="fine_grained")
+    assert cells_apart(SOUPS, outcomes) == [("fine_grained", "fine_grained"), ("fine_grained", "model_failure")]
+
+
+def test_unknown_evidence_can_make_up_for_a_difference():
+    outcomes = as_published(SOUPS, n_undecided=1, fine_grained__fine_grained_oov="model_failure")
+    assert cells_apart(SOUPS, outcomes) == []
+    assert outcomes.counts.cell("fine_grained", "fine_grained_oov") == (11, 11, 12)
+
+
+def test_where_only_the_least_is_known_more_is_never_apart():
+    more = as_published(VIT, fine_grained__model_failure="fine_grained")
+    assert cells_apart(VIT, more) == [("fine_grained", "model_failure")]
+
+
+@pytest.mark.parametrize("known", PUBLISHED, ids=lambda known: known.model)
+def test_every_published_table_has_the_papers_five_columns(known):
+    assert {tuple(row) for row in known.cells.values()} == {PAPERS_COLUMNS}

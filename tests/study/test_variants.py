@@ -1,18 +1,16 @@
 """Each design choice is varied alone, and a choice that cannot be varied says why."""
 
-from dataclasses import fields, replace
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import toy
-from imagenet_errors.chain import DEFAULT_ORDER, PUBLISHED_ORDER
-from imagenet_errors.evidence.sources import Evidence
+from imagenet_errors.chain import DEFAULT_ORDER, PUBLISHED_ORDER, build_chain
+from imagenet_errors.inputs import Basis
 from imagenet_errors.labels import imagenet_1k
-from imagenet_errors.study.variants import BASE, on_same_images, variants, with_support, wordnet_cut
-from imagenet_errors.tables import Annotations, Ragged
+from imagenet_errors.study.variants import BASE, variants, with_support, wordnet_cut
 from imagenet_errors.wordnet import load_wordnet
 from toy import BEAGLE, MUG, SOFA, TABBY, TIGER_CAT, inputs_of
 
@@ -27,9 +25,11 @@ def supported(*supports):
     return replace(oov, table=oov.table.set_column(place, "neighbour_support", column))
 
 
-def made(annotations=None, sources=None, **parts):
+def made(annotations=None, inputs=None, *, label_sets=(), pools=(), **parts):
+    inputs, evidence = inputs or inputs_of(), toy.whole_evidence(**parts)
     annotations = annotations or toy.annotations((TABBY, {TABBY}))
-    return variants(sources or inputs_of("toy.csv"), annotations, toy.whole_evidence(**parts), labels=toy_labels())
+    basis = Basis(inputs, toy_labels(), annotations, evidence, build_chain(evidence, inputs.stage_order))
+    return variants(basis, label_sets=dict(label_sets), pools=dict(pools))
 
 
 def toy_labels():
@@ -38,15 +38,9 @@ def toy_labels():
     return replace(toy.LABELS, wnids=tuple(LABELS.wnids[index] for index in indices))
 
 
-@pytest.fixture(autouse=True)
-def _no_real_labels(monkeypatch):
-    nothing = Annotations("real", pa.array(["x"]), np.zeros(1, np.int16), Ragged.of([[]]), np.zeros(1, bool))
-    monkeypatch.setattr("imagenet_errors.study.variants.read_real", lambda _labels: nothing)
-
-
 def test_the_first_variant_is_the_method_as_it_is():
     (base, *others), _ = made()
-    assert (base.choice, base.order) == (BASE, DEFAULT_ORDER)
+    assert (base.choice, base.basis.inputs.stage_order) == (BASE, DEFAULT_ORDER)
     assert all(other.choice != BASE for other in others)
 
 
@@ -60,9 +54,9 @@ def test_each_variant_differs_from_the_base_in_its_own_choice_alone():
         "non-prototypical images": {"non_prototypical"},
     }
     for other in others:
-        parts = {part.name for part in fields(Evidence)}
-        changed = {p for p in parts if getattr(other.evidence, p) is not getattr(base.evidence, p)}
-        changed |= {"order"} if other.order != base.order else set()
+        here, there = (each.basis.evidence.parts for each in (other, base))
+        changed = {name for name in there if here.get(name) is not there[name]}
+        changed |= {"order"} if other.basis.inputs.stage_order != base.basis.inputs.stage_order else set()
         assert changed <= own[other.choice], other.name
 
 
@@ -74,13 +68,13 @@ def test_each_variant_differs_from_the_base_in_its_own_choice_alone():
     ],
 )
 def test_stage_orders_are_those_that_differ_from_the_given_one(given, names):
-    found, _ = made(sources=inputs_of("toy.csv", stage_order=given))
+    found, _ = made(inputs=inputs_of(stage_order=given))
     assert [variant.name for variant in found if variant.choice == "stage order"] == names
 
 
 def test_reversing_the_errors_leaves_right_answers_first():
     found, _ = made()
-    (order,) = [variant.order for variant in found if variant.name == "errors reversed"]
+    (order,) = [variant.basis.inputs.stage_order for variant in found if variant.name == "errors reversed"]
     assert order[:3] == ("class_overlap", "multi_object", "spurious_correlation")
     assert order[-1] == "fine_grained"
 
@@ -111,20 +105,22 @@ def test_support_is_varied_from_1_to_10():
             id="pairs alone",
         ),
         pytest.param({"non_prototypical": None}, "non-prototypical images", "no list", id="no list"),
-        pytest.param({}, "accepted labels", "no annotated image has ReaL labels", id="no ReaL images"),
+        pytest.param({"co_occurrence": None}, "co-occurrence", "no pairs", id="no pairs"),
+        pytest.param({}, "accepted labels", "no other label set", id="no labels"),
+        pytest.param({}, "out-of-vocabulary evidence", "no second table", id="one table"),
     ],
 )
 def test_a_choice_that_cannot_be_varied_says_why(parts, choice, reason, tmp_path):
     pairs = tmp_path / "pairs.csv"
     pairs.write_text("a,b\n0,3\n")
-    _, not_varied = made(sources=inputs_of("toy.csv", co_occurrence=Path(pairs)), **parts)
+    _, not_varied = made(inputs=inputs_of(co_occurrence=pairs), **parts)
     assert reason in {one.choice: one.reason for one in not_varied}[choice]
 
 
 def test_co_occurrence_thresholds_count_images_and_never_join_kin():
     pairs = toy.co_occurrence((SOFA, TABBY), (TABBY, TIGER_CAT), n_images=3)
     found, _ = made(co_occurrence=pairs)
-    tables = {v.name: v.evidence.co_occurrence.pairs for v in found if v.choice == "co-occurrence"}
+    tables = {v.name: v.basis.evidence["co_occurrence"].pairs for v in found if v.choice == "co-occurrence"}
     assert [tables[name][SOFA, TABBY] for name in ("in 3 images", "in 5 images")] == [True, False]
     assert not tables["in 1 image"][TABBY, TIGER_CAT]
 
@@ -132,10 +128,10 @@ def test_co_occurrence_thresholds_count_images_and_never_join_kin():
 def test_a_wider_superclass_takes_its_pairs_from_the_co_occurrences():
     pairs = toy.co_occurrence((TABBY, BEAGLE), n_images=3)
     found, _ = made(co_occurrence=pairs)
-    wide, narrow = (next(v.evidence for v in found if v.name == f"WordNet at depth {depth}") for depth in (6, 14))
-    assert wide.superclasses.shares[TABBY, BEAGLE]
-    assert not wide.co_occurrence.pairs[TABBY, BEAGLE]
-    assert narrow.co_occurrence.pairs[TABBY, BEAGLE]
+    wide, narrow = (next(v.basis.evidence for v in found if v.name == f"WordNet at depth {depth}") for depth in (6, 14))
+    assert wide["superclasses"].shares[TABBY, BEAGLE]
+    assert not wide["co_occurrence"].pairs[TABBY, BEAGLE]
+    assert narrow["co_occurrence"].pairs[TABBY, BEAGLE]
 
 
 @pytest.mark.parametrize(("upper", "lower"), [(0, 1), (6, 8), (8, 10), (12, 14)])
@@ -159,10 +155,24 @@ def test_a_cut_agrees_with_the_hypernym_paths_of_single_pairs(depth):
         assert shares[a, b] == (a == b or bool(at_depth[0] & at_depth[1]))
 
 
-def test_real_labels_replace_the_accepted_ones_on_the_same_images():
-    ours = replace(toy.annotations((TABBY, {TABBY}), (SOFA, {SOFA})), problematic=np.array([False, True]))
-    real = replace(toy.annotations((TABBY, {TIGER_CAT, MUG}), (SOFA, {MUG})), file_names=pa.array(["image0", "image1"]))
-    found = on_same_images(real, ours)
-    assert found.accepted[0].tolist() == [TIGER_CAT, MUG]
-    assert found.label.tolist() == ours.label.tolist()
-    assert found.evaluated.tolist() == [True, False]
+def test_another_label_set_is_tried_on_the_same_images_with_the_same_evidence():
+    other = replace(toy.annotations((TABBY, {TABBY, MUG})), name="other")
+    (base, *others), _ = made(label_sets={"other": other})
+    (found,) = [variant for variant in others if variant.choice == "accepted labels"]
+    assert found.name == "other, same images"
+    assert found.basis.annotations.accepted[0].tolist() == [TABBY, MUG]
+    assert found.basis.evidence is base.basis.evidence
+
+
+def test_labels_of_other_images_are_no_variant():
+    other = replace(toy.annotations((TABBY, {TABBY})), file_names=pa.array(["elsewhere"]))
+    _, not_varied = made(label_sets={"other": other})
+    assert "other has labels of no annotated image" in [one.reason for one in not_varied]
+
+
+def test_other_evidence_takes_the_place_of_the_first():
+    pool = toy.oov((0, MUG, True, "jug"))
+    found, _ = made(oov=toy.oov((0, MUG, False, None)), pools={"val": pool})
+    (variant,) = [each for each in found if each.choice == "out-of-vocabulary evidence"]
+    assert variant.name == "val"
+    assert variant.basis.evidence["oov"] is pool

@@ -88,11 +88,11 @@ def test_as_many_pairs_share_a_superclass_as_published_give_or_take_five_percent
 
 
 @pytest.mark.parametrize("shares", [True, False], ids=["share one", "share none"])
-def test_98_percent_of_the_published_pairs_come_out(superclasses, shared, shares):
+def test_99_percent_of_the_published_pairs_come_out(superclasses, shared, shares):
     rows = rows_of(shared / "published" / "superclass_pairs.csv")
     pairs = np.array([(row["a"], row["b"]) for row in rows if row["share_superclass"] == str(shares)], int)
     assert len(pairs) > 400
-    assert (superclasses.shares[pairs[:, 0], pairs[:, 1]] == shares).mean() >= 0.98
+    assert (superclasses.shares[pairs[:, 0], pairs[:, 1]] == shares).mean() >= 0.99
 
 
 @pytest.fixture(scope="module")
@@ -103,18 +103,19 @@ def oov_cases(superclasses, shared):
 
     proposer = Proposer(imagenet_1k(), load_wordnet(), superclasses.shares)
     rows = [row for row in rows_of(shared / "published" / "published_cases.csv") if row["proposal_count"]]
+    rows += rows_of(shared / "published" / "oov_proposal_counts_more.csv")
     return [(row, proposer.names(int(row["prediction"]), int(row["target"]))) for row in rows]
 
 
 def test_most_published_numbers_of_proposals_come_out(oov_cases):
-    equal = [int(row["proposal_count"]) == len(names) for row, names in oov_cases]
-    assert len(equal) > 300
-    assert np.mean(equal) >= 0.95
+    equal = [float(row["proposal_count"]) == len(names) for row, names in oov_cases]
+    assert len(equal) > 500
+    assert np.mean(equal) >= 0.98
 
 
 def test_the_published_five_best_proposals_are_always_among_ours(oov_cases):
     for row, names in oov_cases:
-        best = {(f"n{offset:08d}", name) for offset, name, _ in json.loads(row["top_proposals"])}
+        best = {(f"n{offset:08d}", name) for offset, name, _ in json.loads(row.get("top_proposals", "[]"))}
         assert best <= set(names), row["file_name"]
 
 
@@ -142,5 +143,9 @@ def relative_errors(shared, tmp_path_factory):
 
 
 def test_fine_grained_counts_of_eight_models_are_near_the_published_ones(relative_errors):
-    assert np.abs(relative_errors).mean() <= 0.02
-    assert np.abs(relative_errors).max() <= 0.08
+    assert np.abs(relative_errors).mean() <= 0.01
+    assert np.abs(relative_errors).max() <= 0.02
+
+
+def test_fine_grained_counts_lean_in_no_direction(relative_errors):
+    assert np.abs(relative_errors.mean(axis=0)).max() <= 0.005

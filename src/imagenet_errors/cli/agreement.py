@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from imagenet_errors.cli import options
-from imagenet_errors.cli.options import Basis, EvidenceFiles
+from imagenet_errors.cli.options import EvidenceFiles, PanelBasisOptions
 from imagenet_errors.cli.screen import console, say_json
 
+BOTH = "panel"
 Human = Annotated[
-    tuple[Path, ...],
+    tuple[str, ...],
     Parameter(
-        help="The panel's judgements of one model's mistakes. May be given several times.",
+        help="What the panel says of one model's mistakes: FILE, or fetched once: vit3b, greedy-soups, panel (both). "
+        "May be given several times.",
         group=options.INPUTS,
-        show_default=False,
         negative=(),
     ),
 ]
@@ -32,39 +32,37 @@ PanelList = Annotated[
 
 def agreement(
     *,
-    human: Human = (),
-    basis: Basis = options.AS_PUBLISHED,
+    human: Human = (BOTH,),
+    basis: PanelBasisOptions = options.FROM_EXPERTS,
     evidence: EvidenceFiles = options.NO_FILES,
     panel_list: PanelList = True,
-    published_cases: Annotated[
-        Path | None,
+    list_at_most: Annotated[
+        int | None,
         Parameter(
-            help="CSV of single published verdicts (file_name,prediction,error_type) to compare with.",
-            group=options.INPUTS,
+            help="List at most so many differences of a kind in agreement.md.",
+            group=options.OUTPUT,
+            validator=Number(gte=0),
         ),
     ] = None,
-    list_at_most: Annotated[
-        int | None, Parameter(help="List at most so many differences of a kind in agreement.md.", group=options.OUTPUT)
-    ] = None,
+    offline: options.Offline = False,
     out: options.Out = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Tell how far the verdicts agree with the human experts': table, kappa, all differences."""
-    from imagenet_errors.study.agreement import Request, agree
+    from imagenet_errors.study.agreement import AgreementRequest, agree
     from imagenet_errors.study.agreement_files import as_json as figures_of
     from imagenet_errors.study.agreement_files import write_agreement
-    from imagenet_errors.study.agreement_page import page
-    from imagenet_errors.study.agreement_terminal import agreement_view
+    from imagenet_errors.study.agreement_page import agreement_view, page
+    from imagenet_errors.study.panel import panel_files
 
+    inputs, files = basis.inputs(evidence, offline=offline), panel_files(human)
     run = agree(
-        Request(
-            human=human,
-            inputs=basis.inputs(evidence),
-            out=options.out_or_default(out, human, alone="agreement"),
+        AgreementRequest(
+            human=files,
+            inputs=inputs,
+            out=options.out_or_default(out, tuple(files.values()), alone="agreement"),
             use_panel_list=panel_list,
-            published_cases=published_cases,
             list_at_most=list_at_most,
-            command=("imagenet-errors", *sys.argv[1:]),
         )
     )
     write_agreement(run, page=page)

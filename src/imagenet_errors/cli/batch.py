@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from imagenet_errors.cli import options, predicting
-from imagenet_errors.cli.options import COMPUTING, SOME_FAILED, Basis, EvidenceFiles
+from imagenet_errors.cli.evaluate import end_of_run
+from imagenet_errors.cli.options import COMPUTING, SOME_FAILED, BasisOptions, EvidenceFiles
 from imagenet_errors.cli.predicting import Computing
 from imagenet_errors.cli.screen import console, progress, remark
 from imagenet_errors.problems import InputError
 
 if TYPE_CHECKING:
     from imagenet_errors.batch import BatchResult
-    from imagenet_errors.predict.plan import Engine, Plan
+    from imagenet_errors.predict.plan import Engine, PredictionPlan
 
 ENGINES = ("local", "ray")
 
@@ -24,7 +25,7 @@ def batch(
     *models: predicting.Models,
     images: predicting.Images = None,
     checkpoint: predicting.Checkpoint = None,
-    basis: Basis = options.AS_PUBLISHED,
+    basis: BasisOptions = options.AS_PUBLISHED,
     evidence: EvidenceFiles = options.NO_FILES,
     allow_partial: Annotated[
         bool, Parameter(help="Evaluate just the images that the folder has.", group=options.INPUTS, negative=())
@@ -49,7 +50,7 @@ def batch(
 ) -> int:
     """Predict with many timm models and evaluate them all; the same command goes on where it was interrupted."""
     from imagenet_errors.batch import BatchRequest, check_coverage, run_batch
-    from imagenet_errors.predict.images import read_folder
+    from imagenet_errors.image_folder import read_folder
     from imagenet_errors.predict.job import PredictModel
     from imagenet_errors.predict.names import resolve
     from imagenet_errors.predict.plan import make_plan
@@ -67,6 +68,7 @@ def batch(
     planned = make_plan(resolution, request.folder, work=work)
     predicting.refuse_hopeless(planned)
     console().print(predicting.plan_view(planned, whole=plan))
+    remark(settings.preprocessing)
     if plan or prefetch:
         n_failed = len(planned.unusable) + (_fetch(planned) if prefetch and not plan else 0)
         return SOME_FAILED if n_failed else 0
@@ -83,17 +85,17 @@ def engine_named(name: str, **ray_options: Any) -> Engine:
         There is none of that name.
     """
     if name == "local":
-        from imagenet_errors.predict.local import LocalEngine
+        from imagenet_errors.predict.engines import LocalEngine
 
         return LocalEngine()
     if name == "ray":
-        from imagenet_errors.predict.ray_cluster import RayEngine
+        from imagenet_errors.predict.engines import RayEngine
 
         return RayEngine(**ray_options)
     raise InputError("--engine", f"no engine {name!r}", fix=f"Known: {', '.join(ENGINES)}.")
 
 
-def _fetch(plan: Plan) -> int:
+def _fetch(plan: PredictionPlan) -> int:
     """Download what is missing, say what came of it, and return how many failed."""
     from imagenet_errors.batch import prefetch
 
@@ -109,6 +111,7 @@ def _end(result: BatchResult, request: Any) -> int:
 
     if result.evaluation is not None:
         console().print(evaluation_view(result.evaluation, request.out))
+        end_of_run(result.evaluation.failures, request.out, replaces=False)
     else:
         for failure in result.failures:
             remark(f"{failure.model}: {failure.reason}")

@@ -4,22 +4,52 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 from cyclopts.validators import Number
 
 from imagenet_errors.cli import options
-from imagenet_errors.cli.options import COMPUTING, INPUTS, SOME_FAILED, Basis, EvidenceFiles, Reading, needed
-from imagenet_errors.cli.screen import console, meter, progress, say_json
+from imagenet_errors.cli.options import (
+    COMPUTING,
+    INPUTS,
+    SOME_FAILED,
+    BasisOptions,
+    EvidenceFiles,
+    ReadingOptions,
+    needed,
+)
+from imagenet_errors.cli.screen import console, meter, next_step, progress, say_json
+from imagenet_errors.problems import InputError
+
+if TYPE_CHECKING:
+    from imagenet_errors.oov.request import PoolChoice
+
+
+evidence = App(
+    name="evidence",
+    help="Find out-of-vocabulary evidence for every mistake that needs it: CLIP, WordNet, neighbours; once a case.",
+    help_format="plaintext",
+    help_epilogue="Example: imagenet-errors evidence runs/preds --images imagenet/val --out oov.parquet",
+)
 
 
 @Parameter(name="*", group=INPUTS)
 @dataclass(frozen=True, kw_only=True)
-class Neighbours:
+class NeighbourOptions:
     """Where an image's nearest neighbours come from."""
 
-    train_images: Annotated[Path | None, Parameter(help="The training images, in class folders: embedded once.")] = None
+    pool: Annotated[
+        Path | None,
+        Parameter(
+            help="Where neighbours are looked for: a folder of images in class folders, of shards, or one of the files "
+            "below; by default the evaluated images themselves, none its own neighbour."
+        ),
+    ] = None
+    pool_per_class: Annotated[
+        int | None, Parameter(help="So many images of each class of the pool, instead of all.")
+    ] = None
+    train_images: Annotated[Path | None, Parameter(help="The training images as the pool, as published.")] = None
     train_embeddings: Annotated[
         Path | None, Parameter(help="Instead: train_clip_embeddings.npz, or a folder of shards.")
     ] = None
@@ -30,15 +60,34 @@ class Neighbours:
         None
     )
 
+    def choice(self) -> PoolChoice:
+        """Return what the library takes.
+
+        Raises
+        ------
+        InputError
+            ``--pool`` is given beside another one.
+        """
+        from imagenet_errors.oov.request import PoolChoice
+
+        named = PoolChoice(self.train_images, self.train_embeddings, self.neighbours, self.samples, self.pool_per_class)
+        if self.pool is None:
+            return named
+        if named.place is not None:
+            raise InputError("--pool", f"given beside {named.place}", fix="Pass one of them.")
+        if not self.pool.exists():
+            raise InputError(self.pool, "no such file or folder", fix="Check --pool.")
+        return PoolChoice.of(self.pool, samples=self.samples, per_class=self.pool_per_class)
+
 
 @Parameter(name="*", group=COMPUTING)
 @dataclass(frozen=True, kw_only=True)
 class Encoding:
     """The encoder and how it is run."""
 
-    clip_model: Annotated[str, Parameter(help="Any open_clip model, or a JSON file with a configuration.")] = (
-        "ViT-L-14-336-quickgelu"
-    )
+    clip_model: Annotated[
+        str, Parameter(help="Any open_clip model, such as ViT-B-32, or a JSON file with a configuration.")
+    ] = "ViT-L-14-336-quickgelu"
     clip_weights: Annotated[str, Parameter(help="A pretrained tag, a checkpoint file, or random:SEED for a trial.")] = (
         "openai"
     )
@@ -47,24 +96,28 @@ class Encoding:
         int | None, Parameter(help="Images at once; by itself if not given.", validator=Number(gte=1))
     ] = None
     workers: Annotated[int, Parameter(help="Threads that read images.", validator=Number(gte=1))] = 4
-    engine: Annotated[str, Parameter(help="local, or ray: a task a shard of training images.")] = "local"
+    engine: Annotated[str, Parameter(help="local, or ray: a task a shard of the pool.")] = "local"
 
 
-_TRAINING, _PUBLISHED = Neighbours(), Encoding()
+_TRAINING, _PUBLISHED = NeighbourOptions(), Encoding()
 
 
-def evidence(
+@evidence.default
+def find_evidence(
     *predictions: options.Predictions,
     images: Annotated[
         Path | None,
         Parameter(help="The evaluated images, in class folders or flat. Needed.", group=INPUTS, show_default=False),
     ] = None,
-    neighbours: Neighbours = _TRAINING,
-    basis: Basis = options.AS_PUBLISHED,
-    evidence: EvidenceFiles = options.NO_FILES,
-    reading: Reading = options.READ_STRICTLY,
+    neighbours: NeighbourOptions = _TRAINING,
+    basis: BasisOptions = options.AS_PUBLISHED,
+    files: EvidenceFiles = options.NO_FILES,
+    reading: ReadingOptions = options.READ_STRICTLY,
     encoding: Encoding = _PUBLISHED,
     plan: Annotated[bool, Parameter(help="Say what there is to do, and stop.", negative=())] = False,
+    cover: Annotated[
+        float, Parameter(help="Only the commonest cases, so much of all mistakes; evidence plan says what it takes.")
+    ] = 1.0,
     redo: Annotated[
         bool, Parameter(help="Begin the table anew; embeddings are kept.", group=options.OUTPUT, negative=())
     ] = False,
@@ -78,29 +131,25 @@ def evidence(
     as_json: options.AsJson = False,
 ) -> int:
     """Find out-of-vocabulary evidence for every mistake that needs it: CLIP, WordNet, neighbours; once a case."""
-    from imagenet_errors.oov.build import build
-    from imagenet_errors.oov.encoder import EncoderSpec
-    from imagenet_errors.oov.neighbour_source import NeighbourSource
+    from imagenet_errors.oov.build import build, done_lines
+    from imagenet_errors.oov.clip import EncoderSpec
     from imagenet_errors.oov.plan import make_plan
-    from imagenet_errors.oov.request import Request
-    from imagenet_errors.oov.view import done_lines
+    from imagenet_errors.oov.request import OovRequest
 
-    source = NeighbourSource(
-        neighbours.train_images, neighbours.train_embeddings, neighbours.neighbours, neighbours.samples
-    )
     encoder = EncoderSpec(
         encoding.clip_model, encoding.clip_weights, encoding.device, encoding.batch_size, encoding.workers
     )
-    request = Request(
+    request = OovRequest(
         predictions=predictions,
-        inputs=basis.inputs(evidence),
+        inputs=basis.inputs(files),
         images=needed(images, "--images", "the folder of the evaluated images"),
-        neighbours=source,
+        pool=neighbours.choice(),
         out=needed(out, "--out", "the table to write"),
         encoder=encoder,
         work=work,
         engine=encoding.engine,
         redo=redo,
+        cover=cover,
         rules=reading.rules(allow_partial=True),
     )
     planned = make_plan(request, progress=progress)
@@ -117,4 +166,57 @@ def evidence(
     else:
         for line in done_lines(outcome, planned):
             console().print(line, soft_wrap=True, markup=False)
+        labels = (word for name in basis.annotations for word in ("--annotations", name))
+        next_step("Next", "evaluate", *predictions, *labels, "--oov-evidence", request.out)
     return SOME_FAILED if outcome.n_failures else 0
+
+
+Tables = Annotated[Path, Parameter(help="Evidence tables, Parquet or CSV.", group=INPUTS, show_default=False)]
+
+
+@evidence.command(
+    name="merge", help_epilogue="Example: imagenet-errors evidence merge ours.parquet theirs.parquet --out oov.parquet"
+)
+def merge_tables(
+    *tables: Tables,
+    out: Annotated[
+        Path | None, Parameter(help="The joined table (.parquet). Needed.", group=options.OUTPUT, show_default=False)
+    ] = None,
+) -> int:
+    """Join evidence tables of several people and machines; conflicts are listed, the first table has its way."""
+    from imagenet_errors.oov.coverage import merge
+
+    merged = merge(tables, needed(out, "--out", "the table to write"))
+    for line in merged.lines():
+        console().print(line, soft_wrap=True, markup=False)
+    return SOME_FAILED if merged.n_conflicts else 0
+
+
+@evidence.command(
+    name="plan",
+    help_epilogue="Example: imagenet-errors evidence plan runs/preds --oov-evidence oov.parquet --out missing.csv",
+)
+def plan_evidence(
+    *predictions: options.Predictions,
+    basis: BasisOptions = options.AS_PUBLISHED,
+    files: EvidenceFiles = options.NO_FILES,
+    reading: ReadingOptions = options.READ_STRICTLY,
+    out: Annotated[
+        Path | None,
+        Parameter(help="List the missing cases there (.csv or .parquet), the commonest first.", group=options.OUTPUT),
+    ] = None,
+) -> int:
+    """Say which cases of a set of models have no evidence yet, and what each further share of them takes."""
+    from imagenet_errors.oov.coverage import coverage_of
+
+    inputs = basis.inputs(files)
+    table = inputs.file("oov_evidence")
+    tables = () if table is None else (table,)
+    without = inputs.with_evidence(oov_evidence=None)
+    rules = reading.rules(allow_partial=True)
+    coverage = coverage_of(predictions, without, tables, rules=rules, progress=progress)
+    for line in coverage.lines():
+        console().print(line, soft_wrap=True, markup=False)
+    if out is not None:
+        coverage.save(out)
+    return 0

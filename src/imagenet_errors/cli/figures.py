@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
 
 from imagenet_errors.cli import options
-from imagenet_errors.cli.screen import console
+from imagenet_errors.cli.screen import console, progress
 from imagenet_errors.problems import InputError, counted
 
 _SEVERAL = Parameter(group=options.OUTPUT, show_default=False, negative=())
@@ -44,23 +45,44 @@ def figures(
         tuple[str, ...], _SEVERAL, Parameter(name="--type", help="Only this error type; may be given several times.")
     ] = (),
     names: Annotated[
-        bool, Parameter(help="Write the models' names beside them.", group=options.OUTPUT, negative=())
+        bool,
+        Parameter(help="Write names beside outliers and the most accurate models.", group=options.OUTPUT, negative=()),
     ] = False,
+    x_axis: Annotated[
+        str,
+        Parameter(
+            help="Accuracy of all images for every group, as published (all), or of the group itself (group).",
+            group=options.OUTPUT,
+        ),
+    ] = "all",
+    factors: Annotated[
+        Path | None,
+        Parameter(
+            help="Also draw each model's errors by image factor: imagenet_x_val_top_factor.jsonl of the imagenet-x "
+            "package, or a table like it.",
+            group=options.INPUTS,
+        ),
+    ] = None,
     out: Annotated[
         Path | None, Parameter(help="Folder to write, otherwise figures in RUN_DIR or here.", group=options.OUTPUT)
     ] = None,
 ) -> None:
     """Draw a paper's figures: each error type's portion against accuracy, with fits, on fixed scales."""
+    from imagenet_errors.report.factors import factor_rates, read_factors
     from imagenet_errors.report.figures import FORMATS, FigureRequest, write_figures
-    from imagenet_errors.report.published import points_of_run, published_points
+    from imagenet_errors.report.points import points_of_run, published_points
     from imagenet_errors.runs.tables import load_run_tables
 
     theirs = published_points(published_statistics) if published or published_statistics else None
-    ours = None if run_dir is None else points_of_run(load_run_tables(run_dir))
+    run = None if run_dir is None else load_run_tables(run_dir)
+    ours = None if run is None else points_of_run(run)
     points = ours or theirs
     if points is None:
         raise InputError("figures", "of what?", fix="Pass RUN_DIR, --published, or both.")
+    if factors is not None and run is None:
+        raise InputError("--factors", "needs a run, whose verdicts it counts", fix="Pass RUN_DIR.")
     folder = out or (Path() if run_dir is None else run_dir) / "figures"
+    by_factor = () if factors is None or run is None else read_factors(factors, run.file_names)
     written = write_figures(
         FigureRequest(
             points=points,
@@ -70,6 +92,15 @@ def figures(
             formats=tuple(dict.fromkeys(kinds or FORMATS)),
             only=types,
             named=names,
-        )
+            x_axis=x_axis,
+            factors=()
+            if run is None or not by_factor
+            else tuple(factor_rates(run, model, by_factor) for model in range(len(run.models))),
+        ),
+        jobs=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        progress=progress,
     )
-    console().print(f"{counted(len(written), 'file')} of {counted(len(points), 'model')} in {folder}", markup=False)
+    drawn = f"x-axis: accuracy of {'all images' if x_axis == 'all' else 'each group'}"
+    console().print(
+        f"{counted(len(written), 'file')} of {counted(len(points), 'model')} in {folder} ({drawn})", markup=False
+    )

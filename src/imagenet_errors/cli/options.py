@@ -10,16 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Group, Parameter
 
 from imagenet_errors.chain import DEFAULT_ORDER
+from imagenet_errors.datasets import IMAGENET, dataset_names
 from imagenet_errors.downloads import OFFLINE_VARIABLE, names_for
 from imagenet_errors.evidence.source import Source
 from imagenet_errors.evidence.sources import OPTIONS
 from imagenet_errors.inputs import Inputs
 from imagenet_errors.problems import InputError
+from imagenet_errors.readers.label_files import MIN_PROBABILITY
 from imagenet_errors.readers.predictions import ReadRules
 
 INPUTS = Group("Inputs", sort_key=1)
 EVIDENCE = Group("Evidence", sort_key=2)
-READING = Group("Reading", sort_key=3)
+READING = Group("ReadingOptions", sort_key=3)
 OUTPUT = Group("Output", sort_key=4)
 COMPUTING = Group("Computing", sort_key=3)
 
@@ -70,16 +72,30 @@ NO_FILES = EvidenceFiles()
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Basis:
+class BasisOptions:
     """What the verdicts rest on, but for the files of evidence."""
 
     annotations: Annotated[
-        str,
+        tuple[str, ...],
         Parameter(
-            help=f"real (shipped ReaL labels), FILE, or what is fetched once: {', '.join(names_for('--annotations'))}.",
+            help="real (shipped ReaL labels; of other data sets: their own), FILE, or what is fetched once: "
+            f"{', '.join(names_for('--annotations'))}. May be given several times.",
             group=INPUTS,
+            negative=(),
         ),
-    ] = "real"
+    ] = ("real",)
+    dataset: Annotated[
+        str, Parameter(help=f"{', '.join(dataset_names())}, or a TOML file of one's own.", group=INPUTS)
+    ] = IMAGENET
+    classes: Annotated[
+        Path | None, Parameter(help="Classes of one's own: CSV index,name[,wnid][,group].", group=INPUTS)
+    ] = None
+    combine: Annotated[
+        str, Parameter(help="Several annotations: union or intersection of their accepted labels.", group=INPUTS)
+    ] = "union"
+    min_label_probability: Annotated[
+        float, Parameter(help="Accept labels from this probability or weight on, where files give one.", group=INPUTS)
+    ] = MIN_PROBABILITY
     rejected_labels: Annotated[
         str,
         Parameter(
@@ -99,13 +115,35 @@ class Basis:
         """Return what the library takes; evidence that is named and not here is fetched, unless ``offline``."""
         stay_offline(offline)
         order = tuple(self.stage_order.replace(" ", "").split(",")) if self.stage_order else DEFAULT_ORDER
-        inputs = Inputs(self.annotations, {}, order, self.rejected_labels)
+        first, *more = self.annotations or ("real",)
+        inputs = Inputs(
+            first,
+            {},
+            order,
+            self.rejected_labels,
+            dataset=self.dataset,
+            classes=self.classes,
+            more_annotations=tuple(more),
+            combine=self.combine,
+            min_label_probability=self.min_label_probability,
+        )
         return inputs.with_evidence(**{option: getattr(files, option) for option in OPTIONS})
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Reading:
+class PanelBasisOptions(BasisOptions):
+    """What the verdicts rest on where they are set against the panel's: the labels that it worked from."""
+
+    annotations: Annotated[
+        tuple[str, ...],
+        Parameter(help="multilabel (the labels that the panel worked from), real or FILE.", group=INPUTS, negative=()),
+    ] = ("multilabel",)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class ReadingOptions:
     """What the user states about predictions files; everything else is proven from the file or refused."""
 
     allow_partial: Annotated[
@@ -127,6 +165,12 @@ class Reading:
             negative=(),
         ),
     ] = ()
+    mask_classes: Annotated[
+        bool,
+        Parameter(
+            help="Of scores or ranks, take the best class that occurs in the data set.", group=READING, negative=()
+        ),
+    ] = False
     check_order: Annotated[
         bool, Parameter(help="Refuse files that no real model writes (wrong row order or classes).", group=READING)
     ] = True
@@ -145,6 +189,7 @@ class Reading:
             columns=columns_stated(self.column),
             allow_partial=allow_partial or self.allow_partial,
             check_order=self.check_order,
+            mask_classes=self.mask_classes,
         )
 
 
@@ -177,7 +222,7 @@ def out_or_default(out: Path | None, given: tuple[Path, ...], *, alone: str) -> 
         return out
     if len(given) != 1:
         return Path("runs") / alone
-    from imagenet_errors.readers.predictions import model_name
+    from imagenet_errors.readers.model_files import model_name
 
     only = given[0].resolve()
     return Path("runs") / (only.name if only.is_dir() else model_name(only))
@@ -196,5 +241,6 @@ def needed(path: Path | None, option: str, what: str) -> Path:
     return path
 
 
-AS_PUBLISHED = Basis()
-READ_STRICTLY = Reading()
+AS_PUBLISHED = BasisOptions()
+READ_STRICTLY = ReadingOptions()
+FROM_EXPERTS = PanelBasisOptions()

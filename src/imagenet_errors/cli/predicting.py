@@ -16,8 +16,8 @@ from imagenet_errors.problems import InputError, counted
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from imagenet_errors.predict.job import Outcome
-    from imagenet_errors.predict.plan import Plan
+    from imagenet_errors.predict.job import ModelOutcome
+    from imagenet_errors.predict.plan import PredictionPlan
     from imagenet_errors.predict.settings import Settings
 
 Models = Annotated[
@@ -47,7 +47,8 @@ class Computing:
     )
     batch_size: Annotated[int, Parameter(help="Images at a time; halved when memory runs out.")] = 256
     workers: Annotated[
-        int | None, Parameter(help="Processes that decode images; by default up to 16, none on a CPU.")
+        int | None,
+        Parameter(help="Processes that decode images; by default up to 16, a quarter of the cores on a CPU."),
     ] = None
     channels_last: Annotated[bool, Parameter(help="Use the channels-last memory layout.", negative=())] = False
     data: Annotated[
@@ -58,6 +59,13 @@ class Computing:
             negative=(),
         ),
     ] = ()
+    test_size: Annotated[
+        bool,
+        Parameter(
+            help="Use each model's test size and crop, as timm's tables do, instead of those of its training.",
+            negative=(),
+        ),
+    ] = False
     register: Annotated[
         tuple[Path, ...],
         Parameter(
@@ -92,6 +100,7 @@ class Computing:
             register=tuple(path.resolve() for path in self.register),
             offline=self.offline,
             delete_weights=self.delete_weights,
+            test_size=self.test_size,
         )
 
 
@@ -108,11 +117,11 @@ def folder_given(images: Path | None) -> Path:
     """
     folder = needed(images, "--images", "the folder of images")
     if sys.stderr.isatty():
-        remark("Reading and hashing the images ...")
+        remark("ReadingOptions and hashing the images ...")
     return folder
 
 
-def refuse_hopeless(plan: Plan) -> None:
+def refuse_hopeless(plan: PredictionPlan) -> None:
     """Refuse a plan without a single model.
 
     Raises
@@ -128,7 +137,7 @@ def refuse_hopeless(plan: Plan) -> None:
     raise InputError("MODEL", f"none of the {counted(len(plan.unusable), 'name')} can be used:\n{reasons}")
 
 
-def plan_view(plan: Plan, *, whole: bool) -> RenderableType:
+def plan_view(plan: PredictionPlan, *, whole: bool) -> RenderableType:
     """Return what is done, what will be predicted and why, and what cannot be; cut short unless ``whole``."""
     from rich.console import Group
     from rich.markup import escape
@@ -150,7 +159,7 @@ def plan_view(plan: Plan, *, whole: bool) -> RenderableType:
     return Group(table, f"{more}{sums}")
 
 
-def outcome_line(outcome: Outcome, number: int, n_models: int) -> None:
+def outcome_line(outcome: ModelOutcome, number: int, n_models: int) -> None:
     """Print a line for a model that has just ended."""
     ending = f"{outcome.seconds:.1f} s" if outcome.content is not None else f"FAILED: {outcome.reason}"
     remark(f"[{number}/{n_models}] {outcome.name}: {ending}")

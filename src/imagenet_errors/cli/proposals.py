@@ -28,7 +28,7 @@ def proposals(
 ) -> None:
     """Say what an image may show besides the 1000 classes, when a model took it for one of them."""
     from imagenet_errors.labels import imagenet_1k
-    from imagenet_errors.oov.proposal_files import proposer_of, read_pairs, write_proposals
+    from imagenet_errors.oov.proposals import proposer_of, read_pairs, write_proposals
 
     proposer = proposer_of(superclasses)
     if cases is not None and out is not None and not prediction:

@@ -9,7 +9,8 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from imagenet_errors.cli import options
-from imagenet_errors.cli.screen import console, say_json
+from imagenet_errors.cli.screen import console, say_json, waiting
+from imagenet_errors.problems import InputError
 
 PublishedStatistics = Annotated[
     Path | None,
@@ -21,7 +22,7 @@ PublishedStatistics = Annotated[
 
 
 def report(
-    run_dir: options.RunDir,
+    run_dir: Annotated[Path | None, Parameter(help="A run directory.", group=options.INPUTS)] = None,
     /,
     *,
     model: Annotated[
@@ -37,6 +38,18 @@ def report(
         Path | None,
         Parameter(help="Folder of the images, searched at any depth, to show them.", group=options.INPUTS),
     ] = None,
+    factors: Annotated[
+        Path | None,
+        Parameter(
+            help="What is unusual about each image: imagenet_x_val_top_factor.jsonl of the imagenet-x package, or a "
+            "table like it.",
+            group=options.INPUTS,
+        ),
+    ] = None,
+    published: Annotated[
+        bool,
+        Parameter(help="Without RUN_DIR: the page of the published models.", group=options.INPUTS, negative=()),
+    ] = False,
     published_statistics: PublishedStatistics = None,
     thumbnails: Annotated[
         int,
@@ -60,19 +73,25 @@ def report(
     as_json: options.AsJson = False,
 ) -> None:
     """Write one HTML page that shows how bad the errors are, which ones, compared with what, and why."""
-    from imagenet_errors.report.page.page import ReportRequest, write_report
+    from imagenet_errors.report.page.page import DEFAULT_NAME, ReportRequest, write_published, write_report
 
-    written = write_report(
-        ReportRequest(
+    if run_dir is None:
+        if not (published or published_statistics):
+            raise InputError("report", "of what?", fix="Pass RUN_DIR or --published.")
+        written = write_published(published_statistics, out or Path(DEFAULT_NAME))
+    else:
+        request = ReportRequest(
             run=run_dir,
             out=out,
             models=tuple(dict.fromkeys(model)),
             images=images,
             published=published_statistics,
+            factors=factors,
             n_thumbnails=thumbnails,
             n_cases=cases,
         )
-    )
+        with waiting("Writing the page"):
+            written = write_report(request)
     if as_json:
         facts = {"path": str(written.path), "n_bytes": written.n_bytes, "n_cases": written.n_cases}
         say_json(facts | {"notes": written.notes})

@@ -8,9 +8,8 @@ one machine's cache can be another's mirror.
 from imagenet_errors.downloads.cache import (
     MIRROR_VARIABLE,
     OFFLINE_VARIABLE,
-    Network,
+    Connection,
     at_hand,
-    cache_folder,
     fetch,
     fetch_all,
     listing,
@@ -22,23 +21,23 @@ from imagenet_errors.downloads.cache import (
 from imagenet_errors.downloads.registry import (
     FileFacts,
     PublishedFile,
-    Source,
+    PublishedSource,
     facts_of,
     layouts,
     names_for,
     source,
     sources,
 )
-from imagenet_errors.downloads.transfer import CACHE_VARIABLE
+from imagenet_errors.prepared import CACHE_VARIABLE, cache_folder
 
 __all__ = [
     "CACHE_VARIABLE",
     "MIRROR_VARIABLE",
     "OFFLINE_VARIABLE",
+    "Connection",
     "FileFacts",
-    "Network",
     "PublishedFile",
-    "Source",
+    "PublishedSource",
     "at_hand",
     "cache_folder",
     "facts_of",

@@ -13,14 +13,15 @@ from urllib.parse import unquote
 
 from imagenet_errors.downloads.registry import (
     PublishedFile,
-    Source,
+    PublishedSource,
     layouts,
     names_for,
-    sha256_of,
     source,
     sources,
 )
-from imagenet_errors.downloads.transfer import CACHE_VARIABLE, PARTIAL, Transfer, unwritable
+from imagenet_errors.downloads.transfer import PARTIAL, Transfer, unwritable
+from imagenet_errors.files import sha256_of
+from imagenet_errors.prepared import cache_folder
 from imagenet_errors.problems import InputError, counted
 
 MIRROR_VARIABLE = "IMAGENET_ERRORS_MIRROR"
@@ -38,7 +39,7 @@ def _is_offline() -> bool:
 
 
 @dataclass(frozen=True)
-class Network:
+class Connection:
     """Whether addresses may be asked, who hears what is fetched, and which hosts did not answer."""
 
     is_offline: bool = field(default_factory=_is_offline)
@@ -46,15 +47,7 @@ class Network:
     unreachable: set[str] = field(default_factory=set)
 
 
-def cache_folder() -> Path:
-    """Return the folder for downloads: ``$IMAGENET_ERRORS_CACHE``, or the user's cache."""
-    import pooch
-
-    own = os.environ.get(CACHE_VARIABLE)
-    return Path(own) if own else Path(pooch.os_cache("imagenet-errors"))
-
-
-def resolve(name_or_path: str | Path, option: str, network: Network | None = None) -> tuple[Path, ...]:
+def resolve(name_or_path: str | Path, option: str, network: Connection | None = None) -> tuple[Path, ...]:
     """Return the files that an option such as ``--human`` means by a text: a known name, or a path.
 
     What is named and absent is fetched. A name goes before a file of that name in the working folder, which is
@@ -109,12 +102,12 @@ def target_of(name: str) -> tuple[Path, ...]:
     return at_hand(name) or _shown(source(name), layouts(name)[0], cache_folder())
 
 
-def _shown(one: Source, layout: tuple[PublishedFile, ...], cache: Path) -> tuple[Path, ...]:
+def _shown(one: PublishedSource, layout: tuple[PublishedFile, ...], cache: Path) -> tuple[Path, ...]:
     paths = tuple(cache / file.place for file in layout)
     return (paths[0].parent,) if one.is_folder else paths
 
 
-def fetch(name: str, *, copy_from: Path | None = None, network: Network | None = None) -> tuple[Path, ...]:
+def fetch(name: str, *, copy_from: Path | None = None, network: Connection | None = None) -> tuple[Path, ...]:
     """Return the verified files of a source: the cached ones, those in ``copy_from``, or downloaded ones.
 
     ``copy_from`` is a file or a folder, in any known layout of the same content and under any names.
@@ -124,7 +117,7 @@ def fetch(name: str, *, copy_from: Path | None = None, network: Network | None =
     InputError
         The files cannot be had, or are not the ones that are meant; says which file with which hash is wanted.
     """
-    one, network = source(name), network or Network()
+    one, network = source(name), network or Connection()
     if one.parts:
         return tuple(path for part in one.parts for path in fetch(part, copy_from=copy_from, network=network))
     if copy_from is None and (paths := at_hand(name)):
@@ -138,13 +131,13 @@ def fetch(name: str, *, copy_from: Path | None = None, network: Network | None =
 
 
 def fetch_all(
-    copy_from: Path | None = None, network: Network | None = None
+    copy_from: Path | None = None, network: Connection | None = None
 ) -> Iterator[tuple[str, tuple[Path, ...] | InputError]]:
     """Fetch every source, one that cannot be had costing only itself; yield each name with its files or the reason.
 
     Sources without a public address are left out where nothing at hand or on the mirror has them.
     """
-    network = network or Network()
+    network = network or Connection()
     for name, one in sources().items():
         if one.parts or not (copy_from or one.repository or at_hand(name) or _origins(layouts(name)[0][0], network)):
             continue
@@ -217,20 +210,25 @@ def _copy_of(file: PublishedFile, given: Path) -> Path | None:
 
 def _has_same_content(name: str, given: Path) -> bool:
     content = source(name).content
-    if not content or not given.is_file():
-        return False
+    return bool(content) and given.is_file() and _content(given) == content
+
+
+def _content(given: Path) -> str:
+    """Return the digest of an annotations file's labels; nothing if it is none."""
     from imagenet_errors.downloads.content import content_of
 
     try:
-        return content_of(given) == content
+        return content_of(given)
     except InputError:
-        return False
+        return ""
 
 
 def _not_meant(name: str, given: Path, missing: list[PublishedFile]) -> InputError:
     first, n_files = missing[0], len(layouts(name)[0])
     if given.is_file() and n_files == 1:
         fix = f"{name} is {first.file_name} ({first.identity})."
+        if source(name).content and _content(given):
+            fix += f" It can be used as it is, as a label set of its own: --annotations {given}"
         return InputError(given, f"not the file that is meant: {first.problem_of(given)}", fix=fix)
     what = f"{counted(len(missing), 'file')} of {name} not in it" if given.is_dir() else f"not all of {name}"
     fix = "Name the file itself, or a folder that has it."
@@ -239,7 +237,7 @@ def _not_meant(name: str, given: Path, missing: list[PublishedFile]) -> InputErr
     return InputError(given, what, example=f"{first.file_name}, {first.identity}", fix=fix)
 
 
-def _download(name: str, partials: Path, network: Network) -> None:
+def _download(name: str, partials: Path, network: Connection) -> None:
     """Try each layout, and for each of its files the mirror and then the public addresses."""
     cache, one, reasons = cache_folder(), source(name), []
     for layout in layouts(name):
@@ -259,7 +257,7 @@ def _download(name: str, partials: Path, network: Network) -> None:
     raise _not_to_be_had(name, "; ".join(filter(None, reasons)), network)
 
 
-def _not_to_be_had(name: str, reasons: str, network: Network) -> InputError:
+def _not_to_be_had(name: str, reasons: str, network: Connection) -> InputError:
     one, files = source(name), layouts(name)[0]
     why = "has no public address"
     if reasons:
@@ -276,7 +274,7 @@ def _not_to_be_had(name: str, reasons: str, network: Network) -> InputError:
     )
 
 
-def _announcement(one: Source, name: str, absent: list[PublishedFile], origin: str | Path) -> str:
+def _announcement(one: PublishedSource, name: str, absent: list[PublishedFile], origin: str | Path) -> str:
     n_bytes = sum(file.n_bytes or 0 for file in absent)
     what = absent[0].file_name if len(absent) == 1 else counted(len(absent), "file")
     size = f", {sized(n_bytes)}" if n_bytes else ""
@@ -288,7 +286,7 @@ def sized(n_bytes: int) -> str:
     return f"{n_bytes / 1e3:.0f} kB" if n_bytes < 999_500 else f"{n_bytes / 1e6:.1f} MB"
 
 
-def _origins(file: PublishedFile, network: Network) -> tuple[str | Path, ...]:
+def _origins(file: PublishedFile, network: Connection) -> tuple[str | Path, ...]:
     """Return where to look: the mirror, a folder or an address, and then, unless offline, the public addresses."""
     mirror = os.environ.get(MIRROR_VARIABLE, "")
     is_address = mirror.startswith(("http://", "https://"))
@@ -332,7 +330,7 @@ def listing() -> list[dict[str, Any]]:
     return [_listed(name, one) for name, one in sources().items()]
 
 
-def _listed(name: str, one: Source) -> dict[str, Any]:
+def _listed(name: str, one: PublishedSource) -> dict[str, Any]:
     files, cache = layouts(name)[0], cache_folder()
     found = [at_hand(part) for part in one.parts or (name,)]
     paths = [path for part in found for path in part]

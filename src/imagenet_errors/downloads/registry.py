@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import tomllib
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,6 +10,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from imagenet_errors.files import sha256_of
 from imagenet_errors.problems import InputError
 from imagenet_errors.shipped import shipped
 
@@ -68,7 +68,7 @@ class PublishedFile:
         return f"not what is wanted{shown}" if page and not self.sha256 else ""
 
 
-class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PublishedSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One entry of ``data/sources.toml``: files that belong together, or ``parts``, the names of such."""
 
     title: str
@@ -86,7 +86,7 @@ class Source(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class _Registry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     mirrors: tuple[str, ...]
-    sources: dict[str, Source]
+    sources: dict[str, PublishedSource]
 
 
 def registry() -> _Registry:
@@ -99,7 +99,7 @@ def _parsed(text: str) -> _Registry:
     return msgspec.convert(tomllib.loads(text), type=_Registry)
 
 
-def sources() -> dict[str, Source]:
+def sources() -> dict[str, PublishedSource]:
     """Return every source by its name."""
     return registry().sources
 
@@ -109,7 +109,7 @@ def names_for(option: str) -> tuple[str, ...]:
     return tuple(name for name, one in sources().items() if option in one.options)
 
 
-def source(name: str) -> Source:
+def source(name: str) -> PublishedSource:
     """Return one source.
 
     Raises
@@ -134,7 +134,7 @@ def layouts(name: str) -> tuple[tuple[PublishedFile, ...], ...]:
     )
 
 
-def _published(name: str, one: Source, entry: _Entry) -> PublishedFile:
+def _published(name: str, one: PublishedSource, entry: _Entry) -> PublishedFile:
     addresses: tuple[str, ...] = ()
     if entry.url:
         parts = urlsplit(entry.url)
@@ -199,12 +199,6 @@ def _by_hash() -> dict[str, FileFacts]:
         for file in layout
         if file.sha256
     }
-
-
-def sha256_of(path: Path) -> str:
-    """Return the sha256 of a file's bytes."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def start_of(path: Path) -> bytes:

@@ -16,13 +16,20 @@ from imagenet_errors.images import ImageIndex
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.annotations import read_real
+from imagenet_errors.readers.tables import Column, Kind, read_table
 from imagenet_errors.tables import Annotations, Cases, Ragged, row_codes
 
 MIN_IMAGES = 2
 """A pair counts from this many images on (Peychev et al., NeurIPS 2023)."""
 _LEAST_OTHERS = 0.1
-"""The share of ReaL images that must lie outside the annotations for pairs to be learnt there alone."""
-_NEEDED, _OPTIONAL = ("a", "b"), {"n_images"}
+"""The share of ReaL's images with several labels that must lie outside the annotations for pairs to be learnt there
+alone: the others hold no pair."""
+_SCHEMA = (
+    Column("a", Kind.CLASS, also=("class_a", "first")),
+    Column("b", Kind.CLASS, also=("class_b", "second")),
+    Column("n_images", Kind.WHOLE, needed=False),
+)
+_ENOUGH_PAIRS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,10 +92,10 @@ def co_occurrence(accepted: Ragged, n_classes: int, *, source: str, own: Ragged 
 
 def with_labels(annotations: Annotations) -> Ragged:
     """Return each image's accepted labels plus the original one, each once; none where nothing is accepted."""
-    accepted = annotations.accepted
-    described = np.repeat(accepted.lengths > 0, accepted.lengths + 1)
-    values = np.insert(accepted.values, accepted.offsets[1:], annotations.label)
-    owners = np.repeat(np.arange(len(accepted)), accepted.lengths + 1)
+    accepted, original = annotations.accepted, annotations.originals
+    owners = np.concatenate([accepted.owners, original.owners])
+    described = (accepted.lengths > 0)[owners]
+    values = np.concatenate([accepted.values, original.values])
     return Ragged.of_pairs(owners[described], values[described], len(accepted))
 
 
@@ -110,7 +117,7 @@ def learnt(annotations: Annotations, labels: LabelSpace) -> CoOccurrence:
     is_other = np.ones(len(real), dtype=np.bool_)
     is_other[rows[rows >= 0]] = False
     others = sets.take(np.flatnonzero(is_other))
-    if (others.lengths > 0).sum() >= _LEAST_OTHERS * (sets.lengths > 0).sum():
+    if (others.lengths > 1).sum() >= _LEAST_OTHERS * (sets.lengths > 1).sum():
         return co_occurrence(others, len(labels), source=_told(others, "ReaL images outside the annotations"))
     own = Ragged.of([()]).take(np.zeros(0, dtype=np.int64)) if not len(rows) else _own(sets, rows)
     source = _told(sets, "ReaL images, an image never supporting its own error")
@@ -129,42 +136,37 @@ def _told(sets: Ragged, what: str) -> str:
 
 
 def read_co_occurrence(path: Path, labels: LabelSpace) -> CoOccurrence:
-    """Read a CSV with class columns ``a,b`` and, optionally, ``n_images``.
+    """Read a table of class pairs: columns ``a,b`` (indices, wnids or names) and, optionally, ``n_images``.
 
     Raises
     ------
     InputError
-        A column or cell is missing, or a class index is not one of the label space.
+        A column or cell is missing, a class is not one of the label space, or classes count from 1.
     """
-    import pyarrow as pa
-    import pyarrow.csv
-
-    try:
-        table = pyarrow.csv.read_csv(path)
-        columns = {name: table[name].cast(pa.int64()) for name in (*_NEEDED, *_OPTIONAL & set(table.column_names))}
-    except (KeyError, pa.ArrowException) as error:
-        raise InputError(
-            path, f"not a table of class pairs: {error}", fix="Give a CSV with integer columns a,b."
-        ) from None
-    n_empty = sum(column.null_count for column in columns.values())
-    if n_empty:
-        raise InputError(path, f"{counted(n_empty, 'empty cell')}", fix="Fill them, or drop those rows.")
-    first, second = (columns[name].to_numpy() for name in _NEEDED)
-    outside = (np.minimum(first, second) < 0) | (np.maximum(first, second) >= len(labels))
-    if outside.any():
-        row = int(np.argmax(outside))
-        raise InputError(
-            path,
-            f"{counted(int(outside.sum()), 'pair')} outside the classes 0..{len(labels) - 1}",
-            example=f"row {row + 2}: {first[row]},{second[row]}",
-            fix="Write class indices.",
-        )
+    table = read_table(path, _SCHEMA, labels=labels)
+    first, second = (table[name].to_numpy() for name in ("a", "b"))
+    _refuse_from_1(path, first, second, labels)
     shape = (len(labels), len(labels))
     pairs, n_images = np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.int32)
     pairs[first, second] = pairs[second, first] = True
-    if "n_images" in columns:
-        n_images[first, second] = n_images[second, first] = columns["n_images"].to_numpy()
+    if "n_images" in table.column_names:
+        n_images[first, second] = n_images[second, first] = np.nan_to_num(table["n_images"].to_numpy())
     return CoOccurrence(pairs, n_images, str(path))
+
+
+def _refuse_from_1(path: Path, first: NDArray[np.int16], second: NDArray[np.int16], labels: LabelSpace) -> None:
+    """Refuse pairs that ReaL images seldom show as written and mostly with every class -1."""
+    if len(first) < _ENOUGH_PAIRS or not labels.is_imagenet:
+        return
+    seen = count_together(with_labels(read_real(labels)), len(labels)) > 0
+    as_written, less = (int(seen[first - by, second - by].sum()) for by in (0, 1))
+    if less > len(first) / 2 and less > 2 * as_written:
+        raise InputError(
+            path,
+            f"classes count from 1: of {len(first):,} pairs ReaL images show {as_written:,} as written, {less:,} with "
+            "every class -1",
+            fix="Write class indices from 0 on (subtract 1), or wnids.",
+        )
 
 
 def _load(paths: tuple[Path, ...], subject: Subject) -> Loaded:

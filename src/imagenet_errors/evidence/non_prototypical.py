@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -18,6 +17,8 @@ from imagenet_errors.evidence.source import Loaded, Source, Subject
 from imagenet_errors.images import ImageIndex
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.judgements import read_judgements
+from imagenet_errors.readers.opened import opened
+from imagenet_errors.readers.tables import read_names
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +42,8 @@ def read_non_prototypical(paths: Sequence[Path], images: ImageIndex) -> NonProto
     unknown: list[str] = []
     for path in paths:
         names = _names(path)
+        if not len(names) and not _is_judgements(path):
+            raise InputError(path, "no image names in it", fix="Give an image name a line.")
         rows = images.rows(names, where=path)
         if len(names) and (rows < 0).all():
             raise InputError(
@@ -55,27 +58,17 @@ def read_non_prototypical(paths: Sequence[Path], images: ImageIndex) -> NonProto
 
 
 def _names(path: Path) -> pa.StringArray:
-    try:
-        text = path.read_text(encoding="utf-8-sig").strip()
-    except UnicodeDecodeError as error:
-        raise InputError(path, f"not text: {error}", fix="Give an image name a line.") from None
-    if text.startswith("{"):
+    """Return the listed names: of human judgements those called non-prototypical, else of any list of images."""
+    if _is_judgements(path):
         judged = read_judgements(path)
         chosen = [kind == "non_prototypical" for kind in judged.error_type]
         return judged.file_names.filter(pa.array(chosen, type=pa.bool_()))
-    names = _listed(text, path)
-    if not names:
-        raise InputError(path, "no image names in it", fix="Give an image name a line.")
-    return pa.array(names, type=pa.string())
+    return read_names(path)
 
 
-def _listed(text: str, path: Path) -> list[str]:
-    if not text.startswith("["):
-        return [line.strip() for line in text.splitlines() if line.strip() not in ("", "file_name")]
-    try:
-        return msgspec.json.decode(text, type=list[str])
-    except msgspec.MsgspecError as error:
-        raise InputError(path, f"no list of image names: {error}", fix="Give an image name a line.") from None
+def _is_judgements(path: Path) -> bool:
+    with opened(path) as file:
+        return b'"failure category"' in file.head
 
 
 def _load(paths: tuple[Path, ...], subject: Subject) -> Loaded:

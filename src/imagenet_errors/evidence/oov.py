@@ -5,7 +5,7 @@ Source: Peychev et al., NeurIPS 2023, section 3 (fine-grained OOV errors).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import repeat
 from pathlib import Path
 
@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from imagenet_errors.evidence.source import Loaded, Source, Subject
 from imagenet_errors.images import ImageIndex
-from imagenet_errors.labels import imagenet_1k
+from imagenet_errors.labels import LabelSpace, imagenet_1k
 from imagenet_errors.problems import InputError, counted
-from imagenet_errors.tables import Cases, case_codes
+from imagenet_errors.readers.tables import Column, Kind, read_table
+from imagenet_errors.tables import Annotations, Cases, case_codes, split_codes
 
 OOV_SCHEMA = pa.schema(
     [
@@ -37,12 +38,13 @@ OOV_SCHEMA = pa.schema(
         ("encoder", pa.string()),
         ("neighbour_classes", pa.list_(pa.int16())),
         ("neighbour_is_kin", pa.list_(pa.bool_())),
+        ("pool", pa.string()),
     ]
 )
-"""The first three columns are needed; the others say why, where they are known. The last two: the classes of the 10
-nearest training images, nearest first, and which of them share a superclass with the prediction."""
+"""The first three columns are needed; the others say why, where they are known. The last three: the classes of the 10
+nearest images of the pool, nearest first; which of them share a superclass with the prediction; what the pool is."""
 
-_N_CLASSES = 1000
+_ENOUGH_CASES, _FEW = 100, 0.02
 _NEEDED = ("file_name", "prediction", "is_oov")
 
 
@@ -57,6 +59,7 @@ class OovEvidence:
     codes: NDArray[np.int64]
     table: pa.Table
     n_unknown: int = 0
+    labels: LabelSpace = field(default_factory=imagenet_1k)
 
     @property
     def is_oov(self) -> NDArray[np.bool_]:
@@ -82,11 +85,11 @@ class OovEvidence:
         if known["neighbour_classes"]:
             near = zip(known["neighbour_classes"], known["neighbour_is_kin"] or repeat(False), strict=False)
             told = (f"{names[index]} (kin)" if is_kin else str(names[index]) for index, is_kin in near)
-            lines.append(f"nearest training images: {', '.join(told)}")
+            lines.append(f"nearest images of {known['pool'] or 'the training set'}: {', '.join(told)}")
         if known["neighbour_support"] is not None:
             lines.append(f"kin of the prediction among the 10 nearest: {known['neighbour_support']} (1 is enough)")
         for place, proposal in enumerate(known["top_proposals"] or (), start=1):
-            inside = imagenet_1k().index_of_wnid.get(proposal["synset"])
+            inside = self.labels.index_of_wnid.get(proposal["synset"])
             where = "outside the classes" if inside is None else f"class {names[inside]}"
             lines.append(f"{place}. {proposal['name']} {proposal['score']:.1%} ({proposal['synset']}, {where})")
         if known["proposal_count"] is not None:
@@ -101,8 +104,8 @@ class OovEvidence:
         return np.where(self.codes[rows] == cases.codes, rows, -1)
 
 
-def read_oov_evidence(path: Path, images: ImageIndex) -> OovEvidence:
-    """Read an evidence table, Parquet or CSV, and match it to the annotated images.
+def read_oov_evidence(path: Path, images: ImageIndex, labels: LabelSpace | None = None) -> OovEvidence:
+    """Read an evidence table, Parquet or CSV, and match it to the annotated images; ``labels``: ImageNet's if None.
 
     Raises
     ------
@@ -110,8 +113,8 @@ def read_oov_evidence(path: Path, images: ImageIndex) -> OovEvidence:
         A column is missing or cannot be read as its type, a prediction is no class, no image is annotated,
         or two rows of one case disagree.
     """
-    table = _conformed(_read(path), path)
-    _check_classes(table["prediction"].to_numpy(), path)
+    labels = labels or imagenet_1k()
+    table = conformed_table(path, labels)
     rows = images.rows(table["file_name"].combine_chunks(), where=path)
     if len(rows) and (rows < 0).all():
         what = f"none of its {counted(len(rows), 'row')} is about an annotated image"
@@ -131,73 +134,77 @@ def read_oov_evidence(path: Path, images: ImageIndex) -> OovEvidence:
             example=f"{table['file_name'][row]}, class {table['prediction'][row]}",
             fix="Keep one row for each file_name and prediction.",
         )
-    return OovEvidence(codes[~again], table.take(pa.array(order[~again])), int((rows < 0).sum()))
+    return OovEvidence(codes[~again], table.take(pa.array(order[~again])), int((rows < 0).sum()), labels)
 
 
-def _check_classes(prediction: NDArray[np.int16], path: Path) -> None:
-    outside = np.flatnonzero((prediction < 0) | (prediction >= _N_CLASSES))
-    if len(outside):
-        raise InputError(
-            path,
-            f"{counted(len(outside), 'prediction')} outside 0..{_N_CLASSES - 1}",
-            example=f"{prediction[outside[0]]} in row {outside[0] + 1}",
-            fix="Write class indices in the order of ascending wnids.",
-        )
+def conformed_table(path: Path, labels: LabelSpace | None = None) -> pa.Table:
+    """Read an evidence table as one with exactly the columns and types of OOV_SCHEMA; unknown values are null.
 
-
-def _read(path: Path) -> pa.Table:
-    import pyarrow.csv
-    import pyarrow.parquet
-
-    try:
-        with path.open("rb") as start:
-            is_parquet = start.read(4) == b"PAR1"
-        if is_parquet:
-            return pyarrow.parquet.ParquetFile(path).read()
-        as_text = {column.name: pa.string() for column in OOV_SCHEMA if pa.types.is_string(column.type)}
-        return pyarrow.csv.read_csv(path, convert_options=pyarrow.csv.ConvertOptions(column_types=as_text))
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(path, f"not a Parquet or CSV table: {error}", fix="Make it again.") from None
-
-
-def _conformed(table: pa.Table, path: Path) -> pa.Table:
-    """Return the table with exactly the columns and types of OOV_SCHEMA; unknown values are null."""
-    missing = [name for name in _NEEDED if name not in table.column_names]
-    if missing:
-        raise InputError(
-            path,
-            f"no column {', '.join(missing)}; it has {', '.join(table.column_names)}",
-            fix=f"An evidence table needs {', '.join(_NEEDED)}.",
-        )
-    columns = [_column(table, column, path) for column in OOV_SCHEMA]
+    Raises
+    ------
+    InputError
+        It is no table, lacks a column, or a column is of another type.
+    """
+    table = read_table(path, [_wanted(field) for field in OOV_SCHEMA], labels=labels or imagenet_1k())
+    columns = [_column(table, field, path) for field in OOV_SCHEMA]
     return pa.table(columns, schema=OOV_SCHEMA)
+
+
+def _wanted(field: pa.Field) -> Column:
+    if field.name == "prediction":
+        return Column(field.name, Kind.CLASS)
+    if field.name == "is_oov":
+        return Column(field.name, Kind.FLAG)
+    kinds = {pa.string(): Kind.TEXT, pa.int16(): Kind.WHOLE, pa.int32(): Kind.WHOLE, pa.float32(): Kind.NUMBER}
+    return Column(field.name, kinds.get(field.type, Kind.ANY), needed=field.name in _NEEDED)
 
 
 def _column(table: pa.Table, wanted: pa.Field, path: Path) -> pa.ChunkedArray:
     """Return one column as its type; lists written out as text, as in CSV, count as unknown."""
     given = table[wanted.name] if wanted.name in table.column_names else pa.nulls(len(table))
-    if pa.types.is_list(wanted.type) and pa.types.is_string(given.type):
+    if pa.types.is_list(wanted.type) and not pa.types.is_list(given.type):
         given = pa.nulls(len(table))
     try:
-        column = given.cast(wanted.type)
+        return given.cast(wanted.type)
     except pa.ArrowException as error:
         raise InputError(
             path, f"column {wanted.name} is not {wanted.type}: {error}", fix="Make the table again."
         ) from None
-    if wanted.name in _NEEDED and column.null_count:
-        what = f"{counted(column.null_count, 'empty cell')} in {wanted.name}"
-        raise InputError(path, what, fix="Fill or drop those rows.")
-    return column
+
+
+def _refuse_from_1(path: Path, oov: OovEvidence, annotations: Annotations) -> None:
+    """Refuse rows of which many predict the original label, which no mistake does, and none with every class -1."""
+    rows, prediction = split_codes(oov.codes)
+    counts = ~annotations.label_is_rejected[rows]
+    label, prediction = annotations.label[rows][counts], prediction[counts]
+    as_written, less = (int((label == prediction - by).sum()) for by in (0, 1))
+    if len(label) >= _ENOUGH_CASES and as_written > _FEW * len(label) and not less:
+        raise InputError(
+            path,
+            f"{as_written:,} of {len(label):,} rows are about a prediction that equals the original label, none with "
+            "every class -1: the classes count from 1",
+            fix="Write class indices from 0 on (subtract 1), or wnids.",
+        )
 
 
 def _load(paths: tuple[Path, ...], subject: Subject) -> Loaded:
     if not paths:
         return Loaded(None, reason="no out-of-vocabulary evidence was given: pass --oov-evidence FILE")
-    oov = read_oov_evidence(paths[0], subject.images)
-    notes = (
-        (f"{counted(oov.n_unknown, 'row')} of {paths[0].name} left out: no annotated image",) if oov.n_unknown else ()
-    )
-    return Loaded(oov, notes)
+    oov = read_oov_evidence(paths[0], subject.images, subject.labels)
+    _refuse_from_1(paths[0], oov, subject.annotations)
+    left_out = f"{counted(oov.n_unknown, 'row')} of {paths[0].name} left out: no annotated image"
+    made_with = [
+        f"Out-of-vocabulary evidence rests on {what} {value} in {n_rows:,} of {len(oov.table):,} rows"
+        for what, column in (("the encoder", "encoder"), ("neighbours among", "pool"))
+        for value, n_rows in _counts(oov.table[column])
+    ]
+    return Loaded(oov, (*((left_out,) if oov.n_unknown else ()), *made_with))
+
+
+def _counts(column: pa.ChunkedArray) -> list[tuple[str, int]]:
+    """Return each value of a column that is known, the commonest first, with its number of rows."""
+    counts = pc.value_counts(column.drop_null()).to_pylist()
+    return sorted(((each["values"], each["counts"]) for each in counts), key=lambda each: (-each[1], each[0]))
 
 
 SOURCE = Source("oov", _load, option="oov_evidence", help="Out-of-vocabulary evidence, Parquet or CSV.")

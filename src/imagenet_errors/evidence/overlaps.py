@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from imagenet_errors.evidence.source import Loaded, Source, Subject
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.shipped import shipped
+from imagenet_errors.tables import Cases
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +31,15 @@ class Overlaps:
         """Return bool [n]: where the prediction is an accepted name for the original label."""
         accepted: NDArray[np.bool_] = self.reason_of[label, prediction] >= 0
         return accepted
+
+    def label_beside(self, cases: Cases) -> NDArray[np.int16]:
+        """Return int16 [n]: the original label to hold each prediction against, of several one that it names too."""
+        if cases.originals is None:
+            return cases.label
+        held = cases.originals
+        names_it = self.accepts(held.values, cases.prediction[held.owners])
+        found = held.best_of(names_it.astype(np.int64))
+        return np.where(found >= 0, found, cases.label).astype(np.int16)
 
 
 def load_overlaps(labels: LabelSpace, path: Path | None = None) -> Overlaps:

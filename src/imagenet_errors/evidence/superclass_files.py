@@ -3,6 +3,7 @@
 TOML, one file a domain::
 
     domain = "dogs"
+    reviewed = false                         # only of proposals that nobody has looked through yet
 
     [[superclass]]
     name = "corgis"                          # a plural: "X and Y are both corgis"
@@ -37,6 +38,8 @@ from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.wordnet import Wordnet
 
+NOT_REVIEWED = "proposed, not reviewed"
+"""What is said with every superclass of a file that says ``reviewed = false``."""
 _GUIDE = "superclasses/README.md tells how an entry is written."
 
 
@@ -62,6 +65,7 @@ class _Entry(msgspec.Struct, forbid_unknown_fields=True):
 class _Domain(msgspec.Struct, forbid_unknown_fields=True):
     domain: str
     superclass: list[dict[str, Any]]
+    reviewed: bool = True
 
 
 def read_groups(path: Path, labels: LabelSpace, wordnet: Wordnet) -> list[Group]:
@@ -171,7 +175,8 @@ def _toml_groups(path: Path, tree: _Tree) -> list[Group]:
         where = _place(path, number, table)
         entry = _entry(table, where)
         classes = _classes_of(entry, tree, where=where)
-        groups.append(Group(domain.domain, entry.name, entry.reason, classes))
+        name = entry.name if domain.reviewed else f"{entry.name} ({NOT_REVIEWED})"
+        groups.append(Group(domain.domain, name, entry.reason, classes))
     return groups
 
 

@@ -1,4 +1,4 @@
-"""CLIP by open_clip: images and names as unit vectors, in float32 whatever the device. The one torch import.
+"""CLIP by open_clip: images and names as unit vectors, in float32 whatever the device. torch is imported here alone.
 
 Source: Radford et al. 2021 (CLIP); Peychev et al., NeurIPS 2023: ViT-L/14@336px, "A photo of a {name}".
 Differs: arithmetic is float32 (the published program ran in float16 on GPUs); names are embedded once, not a case.
@@ -6,27 +6,100 @@ Differs: arithmetic is float32 (the published program ran in float16 on GPUs); n
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from imagenet_errors.extras import needs
 from imagenet_errors.oov.cosine import is_unit, normalised
-from imagenet_errors.oov.encoder import PROMPT, RANDOM, EncoderSpec, ImageEmbeddings
 from imagenet_errors.problems import InputError
+from imagenet_errors.shipped import needs
 
+PROMPT = "A photo of a {}"
+"""Source: Peychev et al., NeurIPS 2023 (fine-grained OOV errors)."""
+MODEL, WEIGHTS = "ViT-L-14-336-quickgelu", "openai"
+"""Source: the same: CLIP ViT-L/14@336px with OpenAI's weights, which want QuickGELU."""
+RANDOM = "random:"
 _BATCH = {"cuda": 128, "mps": 32, "cpu": 16}
 """Images at once to begin with; halved, and tried again, when memory runs out."""
 _NAMES_AT_ONCE = 128
 _QUICKGELU_FIX = "Name the model that the weights were trained as, such as ViT-L-14-336-quickgelu for openai."
+
+
+@dataclass(frozen=True)
+class ImageEmbeddings:
+    """Of n images, the m that could be embedded: ``rows`` int64 [m], unit ``vectors`` float32 [m, d].
+
+    ``failures``: row -> reason for the others.
+    """
+
+    rows: NDArray[np.int64]
+    vectors: NDArray[np.float32]
+    failures: dict[int, str]
+
+
+class Encoder(Protocol):
+    """Embeds images and names as unit vectors of one space."""
+
+    def embed_images(self, paths: Sequence[Path]) -> ImageEmbeddings:
+        """Embed image files; corrupt and missing ones become failures."""
+
+    def embed_names(self, names: Sequence[str]) -> NDArray[np.float32]:
+        """Embed the prompts of the names, float32 [n, d]."""
+
+
+@dataclass(frozen=True)
+class EncoderSpec:
+    """Which open_clip model with which weights, and how to run it.
+
+    ``model``: a name that open_clip knows, or a JSON file with a configuration; OpenAI's own weights are
+    taken with the activation that they were trained with. ``weights``: a pretrained tag, a checkpoint file, or
+    ``random:SEED``. ``device``: ``auto``, ``cuda``, ``mps``, ``cpu``.
+    """
+
+    model: str = MODEL
+    weights: str = WEIGHTS
+    device: str = "auto"
+    batch_size: int | None = None
+    n_workers: int = 4
+
+    @cached_property
+    def identity(self) -> str:
+        """The name pinned into every file; the device does not matter, files count by their content."""
+        return f"{_pinned(self.architecture)}/{_pinned(self.weights)}"
+
+    @property
+    def architecture(self) -> str:
+        """The model as open_clip calls it: ``ViT-B-32`` with OpenAI's weights is its ``ViT-B-32-quickgelu``."""
+        is_plain = self.weights == WEIGHTS and not self.model.endswith(("-quickgelu", ".json"))
+        return f"{self.model}-quickgelu" if is_plain else self.model
+
+
+def _pinned(written: str) -> str:
+    path = Path(written)
+    if written.startswith(RANDOM) or not path.is_file():
+        return written
+    with path.open("rb") as file:
+        return f"{path.stem}@sha256:{hashlib.file_digest(file, 'sha256').hexdigest()[:16]}"
+
+
+def load_encoder(spec: EncoderSpec) -> Encoder:
+    """Load the model into memory.
+
+    Raises
+    ------
+    InputError
+        open_clip is not installed, or does not know the model, or the weights do not fit it.
+    """
+    return load_open_clip(spec)
 
 
 @lru_cache(maxsize=1)
@@ -40,12 +113,12 @@ def load_open_clip(spec: EncoderSpec) -> OpenClip:
         (QuickGELU or GELU), cannot be downloaded, or do not fit.
     """
     open_clip = needs("open_clip", extra="clip")
-    name = _registered(spec.model)
+    name = _registered(spec.architecture)
     if spec.weights.startswith(RANDOM) and not spec.weights.removeprefix(RANDOM).isdecimal():
         raise InputError("--clip-weights", f"no seed in {spec.weights!r}", fix="Write random:0, or another number.")
     if open_clip.get_model_config(name) is None:
         known = ", ".join(open_clip.list_models()[:8])
-        raise InputError("--clip-model", f"open_clip has no {name!r}", fix=f"It has {known}, ...")
+        raise InputError("--clip-model", f"open_clip has no {spec.model!r}", fix=f"It has {known}, ...")
     _check_quickgelu(name, spec.weights)
     device = _device(spec.device)
     model, transform = _created(name, spec.weights, device)
@@ -108,8 +181,6 @@ def _check_quickgelu(model: str, weights: str) -> None:
 
 def _quickgelu_of_file(weights: str) -> bool | None:
     """Return True for one of OpenAI's own files, None for others, of which nothing is known."""
-    import hashlib
-
     import open_clip
 
     with Path(weights).open("rb") as file:
@@ -144,7 +215,7 @@ class OpenClip:
     n_workers: int
 
     def embed_images(self, paths: Sequence[Path]) -> ImageEmbeddings:
-        """Embed image files as RGB; what cannot be read, or gives no finite vector, is a failure."""
+        """Embed image files of any mode; what cannot be read, or gives no finite vector, is a failure."""
         import torch
 
         vectors: list[NDArray[np.float32]] = []
@@ -201,7 +272,7 @@ class OpenClip:
 
         try:
             with Image.open(path) as image:
-                return self.transform(image.convert("RGB"))
+                return self.transform(image)  # it converts to RGB itself, after resizing: the order matters
         except FileNotFoundError:
             return "no such file"
         except Exception as error:  # decoders raise all kinds on corrupt files

@@ -9,46 +9,48 @@ sums have no order.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from imagenet_errors.problems import InputError, counted
+from imagenet_errors.shipped import needs
 
 Vectors = NDArray[np.floating[Any]]
 Float64 = NDArray[np.float64]
 
 _STEPS = 2.0**26
-_NO_THREADS, _WORTH_THREADS = 2**18, 2**25
-"""Multiplications up to which OpenBLAS takes one thread; and from which on threads are worth their while."""
 UNIT_TOLERANCE = 1e-3
 """How far from 1 a norm may be; a unit vector stored in float16 is off by up to 5e-4."""
 
 
 def on_grid(vectors: Vectors) -> Float64:
     """Return float64 unit vectors [..., d] rounded to multiples of 2**-26; float16 ones are kept as they are."""
-    grid: Float64 = np.rint(vectors.astype(np.float64) * _STEPS) / _STEPS
+    grid: Float64 = vectors.astype(np.float64)
+    grid *= _STEPS
+    np.rint(grid, out=grid)
+    grid /= _STEPS
     return grid
 
 
 def cosines(some: Float64, others: Float64) -> Float64:
     """Return the exact cosines [n, m] of unit vectors [n, d] and [m, d], both from :func:`on_grid`."""
-    n_multiplied = len(some) * others.size
-    product = some @ others.T if n_multiplied > _WORTH_THREADS else _in_slices(some, others)
-    return np.clip(product, -1.0, 1.0)
+    product = some @ others.T
+    return np.clip(product, -1.0, 1.0, out=product)
 
 
-def _in_slices(some: Float64, others: Float64) -> Float64:
-    """Multiply a few rows at a time: BLAS would share a small product among threads, and wait for them.
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Let matrix products take one thread each meanwhile, for work that is spread over threads as it is.
 
-    On a busy machine that wait is ten times the work. Exact products may be cut anywhere.
+    BLAS would share small products among threads of its own and wait for them: on a busy machine ten times the work.
     """
-    n_rows = max(1, _NO_THREADS // max(1, others.size))
-    n_sliced = len(some) - len(some) % n_rows
-    slices = some[:n_sliced].reshape(-1, n_rows, some.shape[1])
-    sliced = np.matmul(slices, others.T).reshape(n_sliced, len(others))
-    return np.concatenate([sliced, some[n_sliced:] @ others.T])
+    threadpoolctl = needs("threadpoolctl", extra="clip")
+    with threadpoolctl.threadpool_limits(1, user_api="blas"):
+        yield
 
 
 def is_unit(vectors: Vectors) -> NDArray[np.bool_]:

@@ -1,6 +1,6 @@
 """Is the thing in the image outside the 1000 classes, and kin of the prediction? Decided for all cases at once.
 
-A case is out-of-vocabulary when (a) at least one of the image's 10 nearest training images is of a class that shares
+A case is out-of-vocabulary when (a) at least one of the image's 10 nearest images of the pool is of a class that shares
 a superclass with the prediction, and (b) of all names proposed around the prediction, CLIP's best match is the name
 of a synset that is not one of the 1000. Score: softmax of 100 x cosine over the proposed names.
 
@@ -11,7 +11,9 @@ Differs: where one name belongs to a class and to another synset, the class coun
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,13 +22,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from imagenet_errors.evidence.oov import OOV_SCHEMA
-from imagenet_errors.oov.cosine import Float64, cosines, on_grid
+from imagenet_errors.oov.cosine import Float64, cosines, on_grid, one_blas_thread
 from imagenet_errors.oov.neighbours import N_USED
-from imagenet_errors.oov.proposals import Proposals, Proposer
+from imagenet_errors.oov.proposals import Proposer
+from imagenet_errors.tables import Ragged
 
 TEMPERATURE = 100.0
 N_TOP = 5
 _FINE = 2.0**40
+_NEGLIGIBLE = -29.0
+"""exp(-29) is less than half of 2**-40."""
+_NAME = 0xFFFFFFFF
 _GROUP_ROWS = 2048
 
 
@@ -63,20 +69,21 @@ class OovCases:
 
     @cached_property
     def nearest(self) -> NDArray[np.int16]:
-        """int16 [n, up to 10]: the classes of each case's nearest training images."""
+        """int16 [n, up to 10]: the classes of each case's nearest images of the pool."""
         return self.neighbours[self.image, :N_USED]
 
 
 @dataclass(frozen=True, eq=False)
-class Judge:
+class OovDecider:
     """Decides cases; ``name_vectors`` float32 [V, d]: unit vectors of the proposer's vocabulary.
 
-    Rows of names that no case proposes may hold anything.
+    Rows of names that no case proposes may hold anything. ``encoder`` and ``pool``: what to call them in the rows.
     """
 
     proposer: Proposer
     name_vectors: NDArray[np.float32]
     encoder: str
+    pool: str
 
     def decide(self, cases: OovCases) -> pa.Table:
         """Return one row a case, in their order, with the columns of ``oov.OOV_SCHEMA``."""
@@ -96,6 +103,7 @@ class Judge:
             "best_score": best.score[:, 0],
             "top_proposals": self._top_proposals(best),
             "encoder": pa.repeat(self.encoder, len(cases)),
+            "pool": pa.repeat(self.pool, len(cases)),
             "neighbour_classes": _lists(cases.nearest, cases.nearest >= 0),
             "neighbour_is_kin": _lists(is_kin, cases.nearest >= 0),
         }
@@ -130,44 +138,51 @@ class Judge:
         )
         return pa.ListArray.from_arrays(_offsets(is_there), structs)
 
+    @cached_property
+    def _name_grid(self) -> Float64:
+        return on_grid(self.name_vectors)
+
     def _best(self, cases: OovCases) -> _Best:
         best = _Best.empty(len(cases))
         pairs, pair_of = np.unique(
             cases.prediction.astype(np.int64) << 16 | cases.target.astype(np.int64), return_inverse=True
         )
         proposals = self.proposer.propose(pairs >> 16, pairs & 0xFFFF)
+        codes = self._class_of[proposals.synsets] << 32 | proposals.names
         images = on_grid(cases.vectors)
-        for chosen in _groups(cases.prediction):
-            self._score(chosen, pair_of[chosen], proposals, images[cases.image[chosen]], best)
+
+        def score(chosen: NDArray[np.int64]) -> None:
+            near = images[cases.image[chosen]]
+            self._score(chosen, pair_of[chosen], Ragged(proposals.offsets, codes), near, best)
+
+        with one_blas_thread(), ThreadPoolExecutor(_n_cores()) as threads:
+            for _ in threads.map(score, _groups(cases.prediction)):
+                pass
         best.count[:] = proposals.counts[pair_of]
         return best
 
     def _score(
-        self,
-        chosen: NDArray[np.int64],
-        pair_of: NDArray[np.int64],
-        proposals: Proposals,
-        images: Float64,
-        best: _Best,
+        self, chosen: NDArray[np.int64], pair_of: NDArray[np.int64], proposals: Ragged, images: Float64, best: _Best
     ) -> None:
-        """Fill in the best five of cases [m] that share a prediction: one product of images and names."""
-        pairs, pair_at = np.unique(pair_of, return_inverse=True)
-        bounds = [slice(*proposals.offsets[pair : pair + 2]) for pair in pairs]
-        entries = [self._class_of[proposals.synsets[part]] << 32 | proposals.names[part] for part in bounds]
-        columns = np.unique(np.concatenate(entries))  # classes first: of equal cosines the first wins
-        offered = np.zeros((len(pairs), len(columns)), dtype=np.bool_)
-        for row, codes in enumerate(entries):
-            offered[row, np.searchsorted(columns, codes)] = True
-        names, name_at = np.unique(columns & 0xFFFFFFFF, return_inverse=True)
-        cosine = cosines(images, on_grid(self.name_vectors[names]))[:, name_at]
-        cosine[~offered[pair_at]] = -np.inf
+        """Fill in the best five of cases [m] that share a prediction: one product of images and names.
+
+        ``proposals``: (class << 32 | name) of every pair's proposals; pairs of one prediction stand together.
+        """
+        first, last = int(pair_of.min()), int(pair_of.max()) + 1
+        bounds = proposals.offsets[first : last + 1]
+        columns, column = np.unique(proposals.values[bounds[0] : bounds[-1]], return_inverse=True)
+        offered = np.zeros((last - first, len(columns)), dtype=np.bool_)
+        offered[np.repeat(np.arange(last - first), np.diff(bounds)), column] = True
+        # Columns of classes come first: of equal cosines the first wins.
+        cosine = cosines(images, self._name_grid[columns & _NAME])
+        np.copyto(cosine, -np.inf, where=~offered[pair_of - first])
         top, score = _softmax_top(cosine)
         n_top = top.shape[1]
         entry = columns[top] >> 32
         best.entry[chosen, :n_top] = entry
-        best.name[chosen, :n_top] = (columns[top] & 0xFFFFFFFF).astype(np.int32)
+        best.name[chosen, :n_top] = (columns[top] & _NAME).astype(np.int32)
         best.synset[chosen, :n_top] = self._synset_of(entry)
-        best.score[chosen, :n_top] = np.where(np.take_along_axis(offered[pair_at], top, axis=1), score, -1)
+        best.score[chosen, :n_top] = score
 
     def _synset_of(self, entry: NDArray[np.int64]) -> NDArray[np.int32]:
         n_classes = len(self.proposer.labels)
@@ -202,15 +217,38 @@ class _Best:
 
 
 def _softmax_top(cosine: Float64) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Return the columns [m, 5] of highest cosine, the first of equals first, and their softmax scores.
+    """Return the columns [m, 5] of highest cosine, the first of equals first, and their softmax scores; -1 for -inf.
 
-    Terms are rounded to multiples of 2**-40, so that their sum is exact: see ``exact_cosine``.
+    Terms are rounded to multiples of 2**-40, so that their sum is exact: see :mod:`imagenet_errors.oov.cosine`.
+    ``cosine`` is used up.
     """
-    top = np.argsort(-cosine, axis=1, kind="stable")[:, :N_TOP]
-    highest = np.take_along_axis(cosine, top[:, :1], axis=1)
-    terms = np.rint(np.exp(TEMPERATURE * (cosine - highest)) * _FINE) / _FINE
-    score = np.take_along_axis(terms, top, axis=1) / terms.sum(axis=1, keepdims=True)
-    return top, score.astype(np.float32)
+    rows = np.arange(len(cosine))
+    n_top = min(N_TOP, cosine.shape[1])
+    top = np.empty((len(cosine), n_top), dtype=np.int64)
+    nearest = np.empty((len(cosine), n_top))
+    for place in range(n_top):  # argmax finds the first of equals
+        top[:, place] = cosine.argmax(axis=1)
+        nearest[:, place] = cosine[rows, top[:, place]]
+        cosine[rows, top[:, place]] = -np.inf
+    terms, highest = _terms(cosine, nearest[:, :1]), _terms(nearest, nearest[:, :1])
+    whole = terms.sum(axis=1, keepdims=True) + highest.sum(axis=1, keepdims=True)
+    return top, np.where(np.isneginf(nearest), -1, highest / whole).astype(np.float32)
+
+
+def _terms(cosine: Float64, highest: Float64) -> Float64:
+    """Return exp(100 (cosine - highest)), rounded; less than half a step is 0 without being computed."""
+    exponents = cosine - highest
+    exponents *= TEMPERATURE
+    terms = np.zeros_like(exponents)
+    np.exp(exponents, out=terms, where=exponents > _NEGLIGIBLE)
+    terms *= _FINE
+    np.rint(terms, out=terms)
+    terms /= _FINE
+    return terms
+
+
+def _n_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _groups(prediction: NDArray[np.int16]) -> Iterator[NDArray[np.int64]]:

@@ -6,7 +6,7 @@ hypernym path from the first meta label on. Siblings and ancestors that are t, o
 would name what the image is known to show. CLIP then chooses among the names of all these.
 
 Source: Peychev et al., NeurIPS 2023 (fine-grained out-of-vocabulary errors). The published counts of
-    proposals and their best five settle what the paper leaves open: see ``tests/evidence/test_proposals.py``.
+    proposals and their best five settle what the paper leaves open: see ``tests/oov/test_proposals.py``.
 """
 
 from __future__ import annotations
@@ -14,19 +14,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from imagenet_errors.labels import LabelSpace
+from imagenet_errors.evidence.superclasses import load_superclasses
+from imagenet_errors.files import unwritable, written_whole
+from imagenet_errors.labels import LabelSpace, imagenet_1k
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.tables import Ragged
-from imagenet_errors.wordnet import Wordnet
+from imagenet_errors.wordnet import Wordnet, load_wordnet
 
 Rows = NDArray[np.int32]
 Pairs = tuple[NDArray[np.int64], Rows]
 Classes = Sequence[int] | NDArray[np.integer]
+_PAIRS_AT_ONCE = 10_000
 
 META_LABELS = (
     "bird",
@@ -296,3 +300,62 @@ def _first_kinds(kinds: tuple[Pairs, ...], n_synsets: int) -> tuple[NDArray[np.i
 def _arrow(values: NDArray[np.integer]) -> pa.Array:
     """Return the integers as an Arrow array; pa.array would import pandas wherever it is installed."""
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
+
+
+def proposer_of(superclasses: Path | None = None) -> Proposer:
+    """Return the proposer over ImageNet-1k, with the shipped superclasses or the user's."""
+    return Proposer(imagenet_1k(), load_wordnet(), load_superclasses(superclasses).shares)
+
+
+def read_pairs(path: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Read classes, by index, wnid or name, from a CSV with the columns ``prediction`` and ``target``.
+
+    Raises
+    ------
+    InputError
+        The file is not there, is no such table, or a class is not known.
+    """
+    import pyarrow.csv
+
+    try:
+        table = pyarrow.csv.read_csv(path)
+        prediction, target = (_classes_of(table[name], path) for name in ("prediction", "target"))
+    except (OSError, KeyError, pa.ArrowException) as error:
+        raise InputError(
+            path, f"not a table of pairs: {error}", fix="Give a CSV with columns of classes prediction,target."
+        ) from None
+    return prediction, target
+
+
+def _classes_of(column: pa.ChunkedArray, path: Path) -> NDArray[np.int64]:
+    """Return class indices int64 [n] of a column of indices, or of texts that mean classes."""
+    if not pa.types.is_string(column.type):
+        return np.asarray(column.cast(pa.int64()).to_numpy(), dtype=np.int64)
+    labels, written = imagenet_1k(), column.combine_chunks().dictionary_encode()
+    index = [labels.look_up(text, where=path) for text in written.dictionary.to_pylist()]
+    classes: NDArray[np.int64] = np.asarray(index, dtype=np.int64)[written.indices.to_numpy(zero_copy_only=False)]
+    return classes
+
+
+def write_proposals(proposer: Proposer, prediction: NDArray[np.int64], target: NDArray[np.int64], out: Path) -> int:
+    """Write ``prediction,target,synset,name``, one row a proposal, and return the number of rows.
+
+    Raises
+    ------
+    InputError
+        An index is no class, or ``out`` cannot be written.
+    """
+    import pyarrow.csv
+
+    header = proposer.proposal_table([], []).schema
+    n_rows = 0
+    try:
+        with written_whole(out) as partial, pyarrow.csv.CSVWriter(partial, header) as writer:
+            for start in range(0, len(prediction), _PAIRS_AT_ONCE):
+                chunk = slice(start, start + _PAIRS_AT_ONCE)
+                table = proposer.proposal_table(prediction[chunk], target[chunk])
+                writer.write_table(table)
+                n_rows += len(table)
+    except OSError as error:
+        raise unwritable(out, error) from None
+    return n_rows

@@ -1,98 +1,49 @@
 """Shards: the pieces of a long computation on disk. Each is whole and proven by its content, or done again.
 
 A shard is an Arrow file: readable by memory map, written under a temporary name, synced and renamed. Its metadata
-name what made it (the encoder above all) and the sha256 of its columns.
+name what made it (the encoder above all) and the sha256 of its columns. A folder of shards is a store of one row a key
+(an image, a name), which grows as more are asked for.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from imagenet_errors.problems import InputError
+from imagenet_errors.files import write_whole
 
 SUFFIX = ".arrow"
-_PARTIAL = ".partial"
+KEPT = "Make room and run the same command again: what is done is kept."
+"""The way out where a long computation cannot be written."""
 _IDENTITY, _SHA256, _FAILURES = b"identity", b"sha256", b"failures"
 
-
-def write_atomically(path: Path, write: Callable[[BinaryIO], object]) -> None:
-    """Write a file so that it is there whole or not at all, even if power fails.
-
-    Raises
-    ------
-    InputError
-        The disk is full, or the place cannot be written to; what was there stays.
-    """
-    partial = path.with_name(f".{path.name}.{os.getpid()}{_PARTIAL}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with partial.open("wb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-        _sync_folder(path.parent)
-    except OSError as error:
-        raise InputError(
-            path,
-            f"cannot be written: {error.strerror or error}",
-            fix="Make room and run the same command again: what is done is kept.",
-        ) from None
-    finally:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
+Rows = tuple[pa.Table, list[tuple[str, str]]]
+"""Rows for the keys that could be done, with the column ``key``; and (key, reason) for the others."""
 
 
-def _sync_folder(folder: Path) -> None:
-    with suppress(OSError):  # not every file system lets a folder be synced
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+class Identity(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a shard was made from: rows of another identity do not count."""
+
+    kind: str
+    encoder: str
+    prompt: str = ""
+    source: str = ""
+    k: int = 0
+
+    def as_bytes(self) -> bytes:
+        """Return it as the shard's metadata hold it."""
+        return msgspec.json.encode(self)
 
 
-def sweep(folder: Path, table: Path) -> None:
-    """Remove what killed runs left half-written under a folder, and of a table that lies elsewhere."""
-    for partial in (*folder.rglob(f".*{_PARTIAL}"), *table.parent.glob(f".{table.name}.*{_PARTIAL}")):
-        partial.unlink(missing_ok=True)
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Keep a second run out of a folder; the lock goes with the process, however it ends.
-
-    Raises
-    ------
-    InputError
-        Another run holds it.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".lock").open("w") as file:
-        try:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except ImportError:  # Windows has no fcntl: there, two runs at once are the user's care
-            pass
-        except OSError:
-            raise InputError(folder, "another run is at work here", fix="Wait for it to end.") from None
-        yield
-
-
-def write_shard(
-    path: Path, table: pa.Table, identity: Mapping[str, Any], *, failures: Sequence[tuple[str, str]] = ()
-) -> None:
+def write_shard(path: Path, table: pa.Table, identity: Identity, *, failures: Sequence[tuple[str, str]] = ()) -> None:
     """Write a table as one shard; ``failures``: (key, reason) of what it lacks.
 
     Raises
@@ -102,9 +53,9 @@ def write_shard(
     """
     table = table.combine_chunks()
     metadata = {
-        _IDENTITY: _as_text(identity),
+        _IDENTITY: identity.as_bytes(),
         _SHA256: _digest(table),
-        _FAILURES: json.dumps(list(failures)),
+        _FAILURES: msgspec.json.encode(list(failures)),
     }
     named = table.replace_schema_metadata(metadata)
 
@@ -112,27 +63,26 @@ def write_shard(
         with pa.ipc.new_file(file, named.schema) as writer:
             writer.write_table(named)
 
-    write_atomically(path, write)
+    write_whole(path, write, fix=KEPT)
 
 
-def read_shard(path: Path, identity: Mapping[str, Any]) -> pa.Table | None:
+def read_shard(path: Path, identity: Identity) -> pa.Table | None:
     """Return a shard's table, mapped into memory; None where it is absent, damaged, or of another making."""
     try:
         table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
         metadata = table.schema.metadata or {}
-        is_ours = metadata.get(_IDENTITY) == _as_text(identity).encode()
+        is_ours = metadata.get(_IDENTITY) == identity.as_bytes()
         return table if is_ours and metadata[_SHA256] == _digest(table).encode() else None
     except (OSError, pa.ArrowException, KeyError, ValueError):
         return None
 
 
-def identity_of(path: Path) -> dict[str, Any]:
-    """Return what a shard says it was made from; empty where it says nothing."""
+def encoder_stated(path: Path) -> str:
+    """Return the encoder that a shard says it was made by; empty where it says nothing."""
     try:
-        content: dict[str, Any] = json.loads(_metadata_of(path).get(_IDENTITY, b"{}"))
-    except ValueError:
-        return {}
-    return content
+        return msgspec.json.decode(_metadata_of(path).get(_IDENTITY, b""), type=Identity).encoder
+    except msgspec.MsgspecError:
+        return ""
 
 
 def sha256_stated(path: Path) -> str:
@@ -140,22 +90,20 @@ def sha256_stated(path: Path) -> str:
     return _metadata_of(path).get(_SHA256, b"").decode()
 
 
+def failures_stated(path: Path) -> dict[str, str]:
+    """Return key -> reason of what a shard says it lacks; one that is not there says nothing."""
+    return _failures(_metadata_of(path)) if path.is_file() else {}
+
+
+def _failures(metadata: dict[bytes, bytes]) -> dict[str, str]:
+    return dict(msgspec.json.decode(metadata.get(_FAILURES, b"[]"), type=list[tuple[str, str]]))
+
+
 def _metadata_of(path: Path) -> dict[bytes, bytes]:
     try:
         return pa.ipc.open_file(pa.memory_map(str(path))).schema.metadata or {}
     except (OSError, pa.ArrowException):
         return {}
-
-
-def failures_of(shard: pa.Table) -> dict[str, str]:
-    """Return key -> reason of what a shard lacks."""
-    return dict(json.loads(shard.schema.metadata[_FAILURES]))
-
-
-def failures_stated(paths: Sequence[Path]) -> dict[str, str]:
-    """Return key -> reason of what shards say they lack; those that are not there say nothing."""
-    stated = (json.loads(_metadata_of(path).get(_FAILURES, b"[]")) for path in paths if path.is_file())
-    return {key: reason for failures in stated for key, reason in failures}
 
 
 def matrix(table: pa.Table, name: str) -> NDArray[Any]:
@@ -176,19 +124,101 @@ def key_hash(keys: Sequence[str]) -> str:
     return hashlib.sha256("\0".join(keys).encode()).hexdigest()[:16]
 
 
-def _as_text(identity: Mapping[str, Any]) -> str:
-    return json.dumps(identity, sort_keys=True)
-
-
 def _digest(table: pa.Table) -> str:
     """Return the sha256 of the columns' names, types and values."""
     digest = hashlib.sha256()
-    for field, column in zip(table.schema, table.columns, strict=True):
-        digest.update(f"{field.name} {field.type} {len(column)}\n".encode())
-        if pa.types.is_string(field.type):
+    for column_field, column in zip(table.schema, table.columns, strict=True):
+        digest.update(f"{column_field.name} {column_field.type} {len(column)}\n".encode())
+        if pa.types.is_string(column_field.type):
             digest.update("\0".join(column.to_pylist()).encode())
-        elif pa.types.is_fixed_size_list(field.type):
-            digest.update(np.ascontiguousarray(matrix(table, field.name)).data)
+        elif pa.types.is_fixed_size_list(column_field.type):
+            digest.update(np.ascontiguousarray(matrix(table, column_field.name)).data)
         else:
             digest.update(np.ascontiguousarray(column.to_numpy()).data)
     return digest.hexdigest()
+
+
+@dataclass
+class KeyedStore:
+    """Rows of one identity in one folder. ``table`` has the column ``key``, each key once."""
+
+    folder: Path
+    identity: Identity
+    table: pa.Table | None = None
+    failed: dict[str, str] = field(default_factory=dict)
+    _row_of: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def open(cls, folder: Path, identity: Identity) -> KeyedStore:
+        """Read and verify the folder's shards; damaged ones are removed, so that their rows are done again."""
+        store = cls(folder, identity)
+        tables = []
+        for path in sorted(folder.glob(f"*{SUFFIX}")):
+            shard = read_shard(path, identity)
+            if shard is None:
+                path.unlink(missing_ok=True)
+                continue
+            tables.append(shard)
+            store.failed.update(_failures(shard.schema.metadata))
+        store._hold(tables)
+        return store
+
+    def _hold(self, tables: Sequence[pa.Table]) -> None:
+        kept = [table.replace_schema_metadata(None) for table in tables if len(table)]
+        if self.table is not None:
+            kept.insert(0, self.table)
+        if not kept:
+            return
+        self.table = pa.concat_tables(kept)
+        self._row_of = {key: row for row, key in enumerate(self.table["key"].to_pylist())}
+        self.failed = {key: reason for key, reason in self.failed.items() if key not in self._row_of}
+
+    def missing(self, keys: Sequence[str]) -> list[str]:
+        """Return the keys that are not held, each once, ascending."""
+        return sorted({*keys} - self._row_of.keys())
+
+    def rows(self, keys: Sequence[str]) -> NDArray[np.int64]:
+        """Return int64 [n]: each key's row in ``table``, -1 where it is not held."""
+        return np.array([self._row_of.get(key, -1) for key in keys], dtype=np.int64)
+
+    @property
+    def keys(self) -> list[str]:
+        """The key of every row of ``table``."""
+        keys: list[str] = [] if self.table is None else self.table["key"].to_pylist()
+        return keys
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Return a column of lists as an array [n, d], of numbers as one [n]; [0, 0] in an empty store."""
+        if self.table is None:
+            return np.empty((0, 0), dtype=np.float32)
+        if pa.types.is_fixed_size_list(self.table.schema.field(name).type):
+            return matrix(self.table, name)
+        numbers: NDArray[Any] = self.table[name].to_numpy()
+        return numbers
+
+    def chunks(self, keys: Sequence[str], size: int) -> list[list[str]]:
+        """Return the missing keys in pieces, those that failed before in pieces of their own, last.
+
+        So a run that goes on after a kill cuts the rest where the first one would have cut it.
+        """
+        missing = self.missing(keys)
+        fresh = [key for key in missing if key not in self.failed]
+        again = [key for key in missing if key in self.failed]
+        return [part[at : at + size] for part in (fresh, again) for at in range(0, len(part), size)]
+
+    def fill(self, chunks: Sequence[Sequence[str]], make: Callable[[Sequence[str]], Rows]) -> Iterator[int]:
+        """Make each chunk's rows and write them as a shard; yield how many keys each chunk had.
+
+        Raises
+        ------
+        InputError
+            The disk is full; what is written stays.
+        """
+        tables = []
+        for chunk in chunks:
+            table, failures = make(chunk)
+            self.failed.update(failures)
+            write_shard(self.folder / f"{key_hash(chunk)}{SUFFIX}", table, self.identity, failures=failures)
+            tables.append(table)
+            yield len(chunk)
+        self._hold(tables)

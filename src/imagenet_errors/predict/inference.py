@@ -6,21 +6,23 @@ A row whose outputs hold NaN or +infinity, or whose image cannot be decoded, is 
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from imagenet_errors.extras import needs
-from imagenet_errors.predict.heads import Head
-from imagenet_errors.predict.images import ImageFolder
-from imagenet_errors.predict.networks import Network
+from imagenet_errors.image_folder import ImageFolder
+from imagenet_errors.predict.networks import Head, Network
 from imagenet_errors.predict.settings import Settings
 from imagenet_errors.problems import InputError
+from imagenet_errors.shipped import needs
 
 TOP_K = 5
 _MOST_WORKERS = 16
+_CORES_A_WORKER = 4
+"""Cores of a CPU that runs the network, for each process that decodes for it."""
 _OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "status_alloc_failed")
 
 
@@ -163,13 +165,22 @@ def _loader(network: Network, images: ImageFolder, *, settings: Settings, device
     dataset = Decoding(images, timm.data.create_transform(**config, is_training=False), config["input_size"])
     workers = settings.workers
     if workers is None:
-        workers = 0 if device.type == "cpu" else min(_MOST_WORKERS, _n_cores())
+        workers = default_workers(device.type)
     return DataLoader(
         dataset,  # type: ignore[arg-type,unused-ignore]
         batch_size=min(settings.batch_size, len(images)),
         num_workers=workers,
         pin_memory=device.type == "cuda",
     )
+
+
+def default_workers(device: str) -> int:
+    """Return how many processes decode images while the network computes.
+
+    A GPU leaves the cores to them; on a CPU the network needs most of them, and few cores are better not shared.
+    """
+    n_cores = _n_cores()
+    return min(_MOST_WORKERS, n_cores // _CORES_A_WORKER if device == "cpu" else n_cores)
 
 
 def _n_cores() -> int:
@@ -199,10 +210,13 @@ def _forward(
     return torch.cat(parts) if len(parts) > 1 else parts[0]
 
 
-def _precision(name: str, device: Any) -> Any:
+def _precision(name: str, device: Any) -> AbstractContextManager[Any]:
     import torch
 
-    return torch.autocast(device.type, dtype=getattr(torch, name), enabled=name != "float32")
+    if name == "float32":
+        return nullcontext()
+    precision: AbstractContextManager[Any] = torch.autocast(device.type, dtype=getattr(torch, name))
+    return precision
 
 
 def is_out_of_memory(error: BaseException) -> bool:

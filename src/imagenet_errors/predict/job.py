@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 
 from imagenet_errors import __version__
-from imagenet_errors.extras import needs
+from imagenet_errors.image_folder import ImageFolder, refuse_missing
 from imagenet_errors.labels import imagenet_1k
-from imagenet_errors.predict.images import ImageFolder, refuse_missing
 from imagenet_errors.predict.inference import Outputs, choose_device, predict_images
 from imagenet_errors.predict.names import ModelSpec, run_registrations
 from imagenet_errors.predict.networks import Network, load_network
@@ -26,10 +25,11 @@ from imagenet_errors.predict.settings import Settings
 from imagenet_errors.predict.table import LAYOUT, prediction_bytes
 from imagenet_errors.predict.weights import cached_weights, delete_weights, go_offline, refuse_unfetched
 from imagenet_errors.problems import InputError
+from imagenet_errors.shipped import needs
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class ModelOutcome:
     """What came of one model: the predictions file's content, or the reason why there is none."""
 
     name: str
@@ -45,17 +45,17 @@ class PredictModel:
     images: ImageFolder
     settings: Settings
 
-    def __call__(self, spec: ModelSpec) -> Outcome:
+    def __call__(self, spec: ModelSpec) -> ModelOutcome:
         """Predict; whatever goes wrong is the model's outcome, not the end of the batch."""
         start = time.perf_counter()
         try:
             with releasing_memory():
                 content = predict_model(spec, self.images, settings=self.settings)
         except InputError as error:
-            return Outcome(spec.name, None, str(error), time.perf_counter() - start)
+            return ModelOutcome(spec.name, None, str(error), time.perf_counter() - start)
         except Exception as error:  # any model can raise anything, in building or in its forward pass
-            return Outcome(spec.name, None, reason_of(error), time.perf_counter() - start)
-        return Outcome(spec.name, content, seconds=time.perf_counter() - start)
+            return ModelOutcome(spec.name, None, reason_of(error), time.perf_counter() - start)
+        return ModelOutcome(spec.name, content, seconds=time.perf_counter() - start)
 
 
 @contextmanager
@@ -124,6 +124,8 @@ def wanted_facts(spec: ModelSpec, images: ImageFolder, *, settings: Settings) ->
         "images_sha256": images.sha256,
         "precision": settings.precision,
         "data_config_changes": {key: _plain(value) for key, value in settings.data},
+        "test_size": settings.test_size,
+        "classes": None if settings.classes is None else list(settings.classes),
     }
     return facts | _weights_facts(spec)
 

@@ -12,10 +12,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from imagenet_errors.extras import needs
 from imagenet_errors.problems import InputError
+from imagenet_errors.shipped import needs
 
 OWN_TAG = "checkpoint"
+_LONGEST_TAG = 80
+"""Characters: the file of predictions is named by it, and names beyond 255 bytes are none."""
 
 
 @dataclass(frozen=True)
@@ -160,7 +162,7 @@ def _with_checkpoint(name: str, checkpoint: Path) -> ModelSpec:
     if tag:
         return ModelSpec(name, checkpoint.resolve())
     stem = re.sub(r"(\.(safetensors|pth|pt|bin|tar|npz))+$", "", checkpoint.name)
-    stem = stem.removeprefix(architecture).strip("._-") or OWN_TAG
+    stem = stem.removeprefix(architecture).strip("._-")[:_LONGEST_TAG] or OWN_TAG
     return ModelSpec(f"{architecture}.{re.sub(r'[^A-Za-z0-9_.-]', '_', stem)}", checkpoint.resolve())
 
 

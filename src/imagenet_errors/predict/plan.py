@@ -6,35 +6,44 @@ running when the program ended; a file is written under a temporary name first, 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-from imagenet_errors.files import written_whole
+import msgspec
+
+from imagenet_errors.files import locked, remove_leftovers, unwritable, write_whole
 from imagenet_errors.labels import imagenet_1k
-from imagenet_errors.predict.job import Outcome, PredictModel, wanted_facts
+from imagenet_errors.predict.job import ModelOutcome, PredictModel, wanted_facts
 from imagenet_errors.predict.names import ModelSpec, Resolution, Unusable
 from imagenet_errors.predict.networks import check_head, config_of
 from imagenet_errors.predict.table import why_not_done
 from imagenet_errors.predict.weights import go_offline, refuse_unfetched
 from imagenet_errors.problems import InputError
+from imagenet_errors.readers.arrow_tables import our_metadata
 
 FAILURES = "failures"
 UNFINISHED = "it was running when the program ended; models that kill the program are left for last"
 
 
 class Engine(Protocol):
-    """Where the models run; see :mod:`imagenet_errors.engines`."""
+    """Where the models run; see :mod:`imagenet_errors.predict.engines`."""
 
     def check(self, work: PredictModel) -> None:
         """Refuse what cannot work, before the first model."""
         ...
 
-    def run(self, work: PredictModel, specs: Iterable[ModelSpec], n_specs: int) -> Iterator[Outcome]:
+    def run(self, work: PredictModel, specs: Iterable[ModelSpec], n_specs: int) -> Iterator[ModelOutcome]:
         """Yield every model's outcome as soon as it is there."""
         ...
+
+
+class FailureRecord(msgspec.Struct, frozen=True):
+    """The content of ``failures/<model>.json``."""
+
+    model: str
+    reason: str
 
 
 @dataclass(frozen=True)
@@ -48,7 +57,7 @@ class Planned:
 
 
 @dataclass(frozen=True)
-class Plan:
+class PredictionPlan:
     """Every model that was asked for is in exactly one of ``models`` and ``unusable``."""
 
     models: tuple[Planned, ...]
@@ -66,7 +75,7 @@ class Plan:
         return tuple(sorted(todo, key=lambda planned: planned.failed_before is not None))
 
 
-def make_plan(resolution: Resolution, folder: Path, *, work: PredictModel) -> Plan:
+def make_plan(resolution: Resolution, folder: Path, *, work: PredictModel) -> PredictionPlan:
     """Compare what is asked for with what lies in the folder; nothing is loaded, downloaded or written."""
     if work.settings.offline:
         go_offline()
@@ -77,12 +86,27 @@ def make_plan(resolution: Resolution, folder: Path, *, work: PredictModel) -> Pl
         why = why_not_done(path, work.images, wanted)
         try:
             if why is not None:
+                _refuse_foreign(path)
                 _refuse_hopeless(spec, offline=work.settings.offline)
         except InputError as error:
             unusable.append(Unusable(spec.name, error))
             continue
         models.append(Planned(spec, path, why, _failed_before(folder, spec.name)))
-    return Plan(tuple(models), tuple(unusable))
+    return PredictionPlan(tuple(models), tuple(unusable))
+
+
+def _refuse_foreign(path: Path) -> None:
+    """Refuse to replace a file that is no damaged one of this program's."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if not path.is_file() or our_metadata(path) is not None:
+        return
+    try:
+        pq.read_metadata(path)
+    except (OSError, pa.ArrowException):
+        return
+    raise InputError(path, "is there and was not written by this program", fix="Choose another --out, or move it.")
 
 
 def _refuse_hopeless(spec: ModelSpec, *, offline: bool) -> None:
@@ -93,13 +117,15 @@ def _refuse_hopeless(spec: ModelSpec, *, offline: bool) -> None:
         refuse_unfetched(spec)
 
 
-def predict_missing(plan: Plan, folder: Path, *, engine: Engine, work: PredictModel) -> Iterator[Outcome]:
+def predict_missing(
+    plan: PredictionPlan, folder: Path, *, engine: Engine, work: PredictModel
+) -> Iterator[ModelOutcome]:
     """Predict what is missing and yield each model's outcome once its file, or its failure, is written.
 
     Raises
     ------
     InputError
-        The engine cannot be used, or the folder cannot be written to.
+        The engine cannot be used, the folder cannot be written to, or another run is at work in it.
     """
     missing = plan.missing
     if not missing:
@@ -108,10 +134,12 @@ def predict_missing(plan: Plan, folder: Path, *, engine: Engine, work: PredictMo
     try:
         (folder / FAILURES).mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(folder, f"cannot be written: {error.strerror}", fix="Choose another --out.") from None
-    for outcome in engine.run(work, _marked(missing, folder), len(missing)):
-        _keep(outcome, folder)
-        yield outcome
+        raise unwritable(folder, error) from None
+    with locked(folder):
+        remove_leftovers(folder, below=True)
+        for outcome in engine.run(work, _marked(missing, folder), len(missing)):
+            _keep(outcome, folder)
+            yield outcome
 
 
 def _marked(missing: Iterable[Planned], folder: Path) -> Iterator[ModelSpec]:
@@ -121,7 +149,7 @@ def _marked(missing: Iterable[Planned], folder: Path) -> Iterator[ModelSpec]:
         yield planned.spec
 
 
-def _keep(outcome: Outcome, folder: Path) -> None:
+def _keep(outcome: ModelOutcome, folder: Path) -> None:
     if outcome.content is None:
         _write_failure(folder, outcome.name, outcome.reason)
         return
@@ -129,25 +157,17 @@ def _keep(outcome: Outcome, folder: Path) -> None:
     _failure_file(folder, outcome.name).unlink(missing_ok=True)
 
 
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file under a temporary name and rename it."""
-    with written_whole(path) as unfinished:
-        unfinished.write_bytes(content)
-
-
 def _failure_file(folder: Path, name: str) -> Path:
     return folder / FAILURES / f"{name}.json"
 
 
 def _write_failure(folder: Path, name: str, reason: str) -> None:
-    text = json.dumps({"model": name, "reason": reason}, ensure_ascii=False) + "\n"
-    write_whole(_failure_file(folder, name), text.encode())
+    record = FailureRecord(name, reason.encode(errors="backslashreplace").decode())
+    write_whole(_failure_file(folder, name), msgspec.json.encode(record) + b"\n")
 
 
 def _failed_before(folder: Path, name: str) -> str | None:
-    path = _failure_file(folder, name)
     try:
-        said: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return str(said["reason"])
-    except (OSError, ValueError, KeyError):
+        return msgspec.json.decode(_failure_file(folder, name).read_bytes(), type=FailureRecord).reason
+    except (OSError, msgspec.MsgspecError):
         return None

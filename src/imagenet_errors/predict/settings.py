@@ -19,7 +19,9 @@ class Settings:
     """``device`` auto, cpu, cuda, cuda:1, mps; ``workers`` processes decode images, None: by the cores.
 
     ``data`` replaces parts of every model's data config; ``register`` are Python files that register models
-    of one's own with timm. ``precision`` other than float32 is automatic mixed precision.
+    of one's own with timm: they are run as code. ``precision`` other than float32 is automatic mixed precision.
+    ``test_size``: each model's own test size and crop instead of those that it was trained with. ``classes``: the
+    indices that may be predicted, all others masked before the softmax; None: every class.
     """
 
     device: str = "auto"
@@ -31,6 +33,15 @@ class Settings:
     register: tuple[Path, ...] = ()
     offline: bool = False
     delete_weights: bool = False
+    test_size: bool = False
+    classes: tuple[int, ...] | None = None
+
+    @property
+    def preprocessing(self) -> str:
+        """How images are sized and cropped, in one sentence."""
+        if self.test_size:
+            return "Images get each model's test size and crop where it has them, as in timm's tables of results."
+        return "Images get each model's training size and crop; timm's tables of results use --test-size."
 
     def __post_init__(self) -> None:
         """Refuse what cannot be.

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from imagenet_errors.predict.images import ImageFolder
+from imagenet_errors.image_folder import ImageFolder
 from imagenet_errors.predict.inference import Outputs
 from imagenet_errors.readers.arrow_tables import OUR_METADATA, our_metadata
 

@@ -1,51 +1,76 @@
-"""Multi-label annotations: which labels are right for an image.
+"""Which labels are right for an image: ReaL (Beyer et al. 2020), shipped; published label sets and one's own tables.
 
-Four sources end in the same table: the ReaL labels that ship with the package (Beyer et al. 2020), or
-``real.json`` itself, the expert multi-labels of Shankar et al. 2020 as corrected by Vasudevan et al. 2022
-(the official JSON), and a table of the user's own."""
+A file may state accepted labels, original ones, both, or names alone; files of one data set complete each other.
+"""
 
 from __future__ import annotations
 
-import mmap
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from imagenet_errors.images import N_VAL, val_file_names, val_numbers
+from imagenet_errors.images import ImageIndex, val_file_names, val_numbers
+from imagenet_errors.label_sets import combined
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
+from imagenet_errors.readers import read_raw
+from imagenet_errors.readers.label_files import (
+    MIN_PROBABILITY,
+    LabelFile,
+    in_name_order,
+    joined_class_tables,
+    read_label_file,
+)
+from imagenet_errors.readers.original_labels import NameRule, val_labels
+from imagenet_errors.readers.raw import RawPredictions
 from imagenet_errors.shipped import shipped
 from imagenet_errors.tables import Annotations, Ragged
 
-_BOM = b"\xef\xbb\xbf"
-_TEXTS = ("file_name", "labels", "id", "proposed_labels", "unclear_multi_labels")
-_NO_CLASS = np.iinfo(np.int16).max
+__all__ = [
+    "LabelRules",
+    "UnlabelledError",
+    "annotations_table",
+    "assembled",
+    "labels_told_by",
+    "read_annotations",
+    "read_real",
+    "val_labels",
+]
+
+_LABEL_COLUMNS = ("label", "target")
+_ENOUGH_TO_DOUBT = 20
+_SHIFTED, _UNSHIFTED = 0.5, 0.02
+"""A file whose accepted labels hold the original in fewer images than the second, but with every class one lower in
+more than the first, counts its classes from 1."""
 
 
-class _ImageAnnotation(msgspec.Struct):
-    correct: list[str] = []  # msgspec copies defaults
-    unclear: list[str] = []
+class UnlabelledError(InputError):
+    """The files do not tell the original labels of all images, or name no image: another file must."""
 
 
-class _OfficialFile(msgspec.Struct):
-    """The parts that count of human_accuracy_v3.0.0.json; all others are skipped while parsing."""
+@dataclass(frozen=True, eq=False)
+class LabelRules:
+    """How label files are understood: ``names`` tells labels from names, ``combine`` is one of COMBINATIONS."""
 
-    initial_annots: dict[str, _ImageAnnotation]
-    problematic_images: dict[str, Any] = {}
+    names: NameRule = field(default_factory=NameRule)
+    min_probability: float = MIN_PROBABILITY
+    combine: str = "union"
 
 
 @lru_cache(maxsize=1)
 def read_real(labels: LabelSpace) -> Annotations:
-    """Load the ReaL labels of the 50,000 validation images; images without any are not evaluated."""
+    """Load the ReaL labels of the validation images; images without any are not evaluated."""
     import pyarrow.parquet
 
-    table = pyarrow.parquet.read_table(shipped("data", "imagenet_val.parquet"))
+    # Not read_table, which imports pyarrow.dataset: that takes longer than reading.
+    table = pyarrow.parquet.ParquetFile(shipped("data", "imagenet_val.parquet")).read()
     numbers = table["image"].to_numpy()
     return Annotations(
         name="real",
@@ -56,275 +81,243 @@ def read_real(labels: LabelSpace) -> Annotations:
     )
 
 
-@lru_cache(maxsize=1)
-def val_labels() -> NDArray[np.int16]:
-    """Return int16 [50000]: the original labels of the validation images, in the order of their names."""
-    import pyarrow.parquet
-
-    table = pyarrow.parquet.read_table(shipped("data", "imagenet_val.parquet"), columns=["label"])
-    label: NDArray[np.int16] = table["label"].to_numpy().astype(np.int16)
-    label.flags.writeable = False
-    return label
-
-
-def read_annotations(path: Path, labels: LabelSpace) -> Annotations:
-    """Read an annotations file: the official JSON layout, ReaL's ``real.json``, or a table (Parquet, CSV).
+def read_annotations(path: Path, labels: LabelSpace, *, rules: LabelRules | None = None) -> Annotations:
+    """Read one annotations file: the official JSON layout, another published one, or a table (Parquet, CSV).
 
     A table has the columns ``file_name`` and ``labels`` (a list, or class indices or wnids joined by spaces)
-    and may have ``problematic`` (bool) and ``label`` (the original class index). Without ``label`` the
-    original label comes from the shipped validation labels or from the wnid folder in the name.
+    and may have ``problematic`` (bool) and ``label`` (the original class, or several). Without ``label`` the
+    original label comes from the image's name, as ``rules`` tell; without ``labels`` the original label is accepted.
 
     Raises
     ------
     InputError
-        The file is none of these, names an unknown class or an image twice, or an original label cannot be
-        found.
+        The file is of no known layout, names an unknown class or an image twice, or an original label cannot be
+        found (``UnlabelledError``).
     """
-    with path.open("rb") as file:
-        start = file.read(64).removeprefix(_BOM).lstrip()
-    if not start:
-        raise InputError(path, "the file is empty", fix="Fetch or write it again.")
-    if start.startswith(b"{"):
-        return _from_json(path, labels)
-    if start.startswith(b"["):
-        return _from_real_json(path, labels)
-    if start.startswith(b"<"):
-        raise InputError(path, f"a web page, not annotations: {start[:30]!r}", fix="Download the file again.")
-    return _from_table(path, labels, is_parquet=start.startswith(b"PAR1"))
+    rules = rules or LabelRules()
+    return assembled([read_label_file(path, labels, min_probability=rules.min_probability)], labels, rules=rules)
 
 
 def annotations_table(annotations: Annotations) -> pa.Table:
     """Return the annotations in the layout of a user's own table: file_name, labels, problematic, label."""
+    sets = annotations.label_sets
     return pa.table(
         {
             "file_name": annotations.file_names,
             "labels": annotations.accepted.to_arrow(),
             "problematic": pa.array(annotations.problematic),
-            "label": pa.array(annotations.label),
+            "label": pa.array(annotations.label) if sets is None else sets.to_arrow(),
         }
     )
 
 
-def _from_json(path: Path, labels: LabelSpace) -> Annotations:
-    """Parse in place (memory-mapped): of the official file's 200 MB only the label lists are ever held."""
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
-        official, problem = _decoded(text)
-    if official is None:
-        raise InputError(
-            path,
-            f"not the layout of human_accuracy_v3.0.0.json: {problem}",
-            fix="It needs initial_annots: image -> {correct, wrong, unclear} and problematic_images.",
-        )
-    named = {**dict.fromkeys(official.problematic_images, _ImageAnnotation()), **official.initial_annots}
-    names = sorted(named)
-    wnids = [named[name].correct + named[name].unclear for name in names]
-    accepted = Ragged.of(_indices(name, row, labels, path) for name, row in zip(names, wnids, strict=True))
-    problematic = np.array([name in official.problematic_images for name in names], dtype=np.bool_)
-    return _checked(path, pa.array(names, type=pa.string()), accepted, problematic, None, labels=labels)
-
-
-def _decoded(text: mmap.mmap) -> tuple[_OfficialFile | None, str]:
-    """Return what is in the file, or None and why not; subtle: no view of the map may outlive this call."""
-    with memoryview(text) as whole, whole[len(_BOM) if text[: len(_BOM)] == _BOM else 0 :] as body:
-        try:
-            return msgspec.json.decode(body, type=_OfficialFile), ""
-        except msgspec.MsgspecError as error:
-            return None, str(error)
-
-
-def _indices(name: str, wnids: list[str], labels: LabelSpace, path: Path) -> list[int]:
-    try:
-        return sorted({labels.index_of_wnid[wnid] for wnid in wnids})
-    except KeyError as error:
-        raise InputError(
-            path,
-            f"{name}: {error} is none of the {len(labels)} classes",
-            fix="Labels are written as wnids, such as n01440764.",
-        ) from None
-
-
-def _from_real_json(path: Path, labels: LabelSpace) -> Annotations:
-    """Read ReaL's own file: a list of classes for each validation image, in the order of their names."""
-    try:
-        lists = msgspec.json.decode(path.read_bytes().removeprefix(_BOM), type=list[list[int]])
-    except msgspec.MsgspecError as error:
-        raise InputError(
-            path,
-            f"not the layout of real.json: {error}",
-            fix="It is a list of lists of class indices, one for each validation image, in order.",
-        ) from None
-    if len(lists) > N_VAL:
-        raise InputError(path, f"{len(lists):,} lists for {N_VAL:,} images", fix="Fetch it again.")
-    accepted = _label_lists(pa.array(lists, type=pa.list_(pa.int64())), labels)
-    names = val_file_names(np.arange(1, len(lists) + 1))
-    nothing = np.zeros(len(lists), dtype=np.bool_)
-    return _checked(path, names, accepted, nothing, None, labels=labels)
-
-
-def _from_table(path: Path, labels: LabelSpace, *, is_parquet: bool) -> Annotations:
-    table = _corrections_as_annotations(_read_table(path, is_parquet=is_parquet))
-    missing = [name for name in ("file_name", "labels") if name not in table.column_names]
-    if missing:
-        raise InputError(
-            path,
-            f"no column {' or '.join(missing)}; it has {', '.join(table.column_names)}",
-            fix="Annotations are a table of file_name and labels, or the official JSON.",
-        )
-    names = _column(table, "file_name", pa.string(), path)
-    order = pc.sort_indices(names)
-    table, names = table.take(order), names.take(order)
-    try:
-        accepted = _label_lists(table["labels"].combine_chunks(), labels)
-    except pa.ArrowException as error:
-        raise InputError(
-            path, f"a cell of labels cannot be read: {error}", fix='Write class indices or wnids: "65 795".'
-        ) from None
-    problematic = np.zeros(len(table), dtype=np.bool_)
-    if "problematic" in table.column_names:
-        problematic = _column(table, "problematic", pa.bool_(), path).to_numpy(zero_copy_only=False)
-    original = None
-    if "label" in table.column_names:
-        original = _column(table, "label", pa.int64(), path).to_numpy()
-    return _checked(path, names, accepted, problematic, original, labels=labels)
-
-
-def _corrections_as_annotations(table: pa.Table) -> pa.Table:
-    """Return a table of corrected labels in the layout of a user's own table; any other as it is.
-
-    Source: Kisel et al., Flaws of ImageNet (ICLR 2025), github.com/klarajanouskova/ImageNet: ``id``,
-        ``original_label``, ``proposed_labels`` and, in the expert multi-labels, ``unclear_multi_labels``
-        (accepted too, as in the official file) and ``is_problematic``.
-    """
-    if not {"id", "original_label", "proposed_labels"} <= set(table.column_names):
-        return table
-    sure = pc.fill_null(table["proposed_labels"].cast(pa.string()), "")
-    columns = {"file_name": table["id"], "labels": sure, "label": table["original_label"]}
-    if "unclear_multi_labels" in table.column_names:
-        unclear = pc.fill_null(table["unclear_multi_labels"].cast(pa.string()), "")
-        columns["labels"] = pc.binary_join_element_wise(sure, unclear, " ")
-    if "is_problematic" in table.column_names:
-        columns["problematic"] = table["is_problematic"]
-    return pa.table(columns)
-
-
-def _column(table: pa.Table, name: str, kind: pa.DataType, path: Path) -> pa.Array:
-    """Return a column as its type; an empty cell of ``problematic`` means no, any other is refused."""
-    try:
-        column = table[name].cast(kind).combine_chunks()
-    except pa.ArrowException as error:
-        raise InputError(path, f"column {name} is not {kind}: {error}", fix="Correct the table.") from None
-    if name == "problematic":
-        return pc.fill_null(column, False)
-    if column.null_count:
-        empty = column.is_null().index(True).as_py()
-        what = f"{counted(column.null_count, 'empty cell')} in column {name}"
-        raise InputError(path, what, example=f"row {empty + 1}", fix="Fill them, or drop those rows.")
-    return column
-
-
-def _read_table(path: Path, *, is_parquet: bool) -> pa.Table:
-    import pyarrow.csv
-    import pyarrow.parquet
-
-    try:
-        if is_parquet:
-            return pyarrow.parquet.ParquetFile(path).read()
-        as_text = pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(_TEXTS, pa.string()))
-        return pyarrow.csv.read_csv(path, convert_options=as_text)
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(path, f"cannot be read as a table: {error}", fix="Give Parquet, CSV or JSON.") from None
-
-
-def _label_lists(column: pa.Array, labels: LabelSpace) -> Ragged:
-    """Return the labels of each row, ascending and once each; a missing list is an empty one.
-
-    Classes that are no class keep a value outside 0..C-1; text that is neither a number nor a wnid raises
-    pyarrow's own error, which shows it.
-    """
-    if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
-        text = pc.fill_null(column.cast(pa.string()), "")
-        column = pc.split_pattern_regex(pc.utf8_trim(text, " []()"), r"[\s,;|]+")
-    owners, values = pc.list_parent_indices(column).to_numpy(), pc.list_flatten(column)
-    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-        spoken = pc.not_equal(values, "").to_numpy(zero_copy_only=False)
-        values, owners = values.filter(pa.array(spoken)), owners[spoken]
-        of_wnid = pc.index_in(values, value_set=pa.array(labels.wnids, type=pa.string()))
-        values = pc.coalesce(pc.cast(of_wnid, pa.string()), values)
-    classes = np.clip(values.cast(pa.int64()).to_numpy(), -1, _NO_CLASS)
-    pairs = np.unique(owners.astype(np.int64) << 16 | (classes + 1))
-    offsets = np.searchsorted(pairs, np.arange(len(column) + 1) << 16)
-    return Ragged(offsets.astype(np.int64), ((pairs & 0xFFFF) - 1).astype(np.int16))
-
-
-def _checked(
-    path: Path,
-    names: pa.StringArray,
-    accepted: Ragged,
-    problematic: NDArray[np.bool_],
-    original: NDArray[np.int64] | None,
-    *,
+def assembled(
+    files: Sequence[LabelFile],
     labels: LabelSpace,
+    *,
+    rules: LabelRules,
+    labels_from: LabelFile | None = None,
 ) -> Annotations:
-    _refuse_doubles(path, names)
-    outside = np.flatnonzero((accepted.values < 0) | (accepted.values >= len(labels)))
+    """Make annotations of files that may complete each other.
+
+    Files that state accepted labels are label sets, joined as the rules say. Files that state original labels alone
+    tell them for the others, and images that only they name accept these. Files about classes explain folders.
+    ``labels_from``: tells original labels, and the images where no other file names any.
+
+    Raises
+    ------
+    InputError
+        Files contradict each other or themselves; ``UnlabelledError``: original labels or images are lacking.
+    """
+    tables = [file for file in files if file.is_of_classes]
+    rule = replace(rules.names, classes_of_folder={**rules.names.classes_of_folder, **joined_class_tables(tables)})
+    of_images = [file for file in files if not file.is_of_classes]
+    if not of_images and labels_from is None:
+        where = tables[0].path if tables else "--annotations"
+        raise UnlabelledError(where, "names no image", fix="Pass a table of file_name and label too.")
+    of_images = of_images or [file for file in (labels_from,) if file is not None]
+    stated = [file for file in of_images if file.accepted is not None]
+    bare = [file for file in of_images if file.accepted is None]
+    others = [*bare, *([labels_from] if labels_from is not None else [])]
+    sets = [_annotations(file, others, labels, rule) for file in stated or bare]
+    whole = sets[0] if len(sets) == 1 else combined(sets, rules.combine)
+    for file in bare if stated else ():
+        whole = _with_images_of(whole, _annotations(file, others, labels, rule))
+    if labels_from is not None:
+        whole = _in_order_of(whole, labels_from.names)
+    notes = dict.fromkeys(note for each in sets for note in each.notes)
+    return replace(whole, notes=tuple(notes))
+
+
+def labels_told_by(path: Path, labels: LabelSpace) -> LabelFile:
+    """Return what a predictions file (or a list of images) tells of original labels: names, and perhaps a column.
+
+    A column ``label`` counts beside whole-number columns of models that are not always the same; else it may be the
+    prediction.
+
+    Raises
+    ------
+    UnlabelledError
+        It has no image names.
+    """
+    with path.open("rb") as file:
+        start = file.read(4096)
+    if b'"image_filenames"' in start:
+        return read_label_file(path, labels)
+    try:
+        raw = read_raw(path)
+    except InputError as error:
+        raise UnlabelledError(error.where, error.what, example=error.example, fix=error.fix) from None
+    if raw.names is None:
+        raise UnlabelledError(path, "has no image names", fix="Pass --annotations with a table of file_name and label.")
+    label = _stated_label(raw, path)
+    if label is None:
+        return LabelFile(path, raw.names)
+    rows = np.flatnonzero(label >= 0)
+    return LabelFile(path, raw.names, None, Ragged.of_pairs(rows, label[rows], raw.n_rows))
+
+
+def _stated_label(raw: RawPredictions, path: Path) -> NDArray[np.int64] | None:
+    """Return int64 [n]: the labels in a column of their own beside what models predict; None without one."""
+    label = next((one.index for one in raw.candidates if one.header in _LABEL_COLUMNS), None)
+    models = [one.index for one in raw.candidates if one.header not in _LABEL_COLUMNS and one.index is not None]
+    if raw.index is not None and not raw.candidates:
+        models = [raw.index]
+        with suppress(InputError):
+            label = read_raw(path, columns={"index": _LABEL_COLUMNS[0]}).index
+    if label is None or not models or any(np.array_equal(label, one) for one in models):
+        return None
+    return label
+
+
+def _annotations(file: LabelFile, others: Sequence[LabelFile], labels: LabelSpace, rule: NameRule) -> Annotations:
+    """Make annotations of one file, with the original labels that itself, other files or the names tell."""
+    file, place = in_name_order(file)
+    _refuse_doubles(file)
+    original = _originals(file, [other for other in others if other.path != file.path], labels, rule)
+    _refuse_outside(original, labels, file, "original label")
+    accepted = original if file.accepted is None else file.accepted
+    _refuse_outside(accepted, labels, file, "label")
+    first = original.values[original.offsets[:-1]]
+    _refuse_counted_from_1(accepted, first, file)
+    n = len(file.names)
+    return Annotations(
+        name=file.path.stem,
+        file_names=file.names,
+        label=first.astype(np.int16),
+        accepted=accepted,
+        problematic=np.zeros(n, dtype=np.bool_) if file.problematic is None else file.problematic,
+        label_sets=original if (original.lengths > 1).any() else None,
+        file_order=None if np.array_equal(place, np.arange(n)) else place,
+        notes=file.notes,
+    )
+
+
+def _originals(file: LabelFile, others: Sequence[LabelFile], labels: LabelSpace, rule: NameRule) -> Ragged:
+    """Return every image's original labels, or refuse with the first image that has none."""
+    found = file.original if file.original is not None else rule.labels(file.names, labels, where=file.path)
+    for other in others:
+        if found.lengths.all():
+            return found
+        told = other.original if other.original is not None else rule.labels(other.names, labels, where=other.path)
+        rows = ImageIndex(other.names).rows(file.names, where=file.path)
+        takes = np.flatnonzero((found.lengths == 0) & (rows >= 0))
+        more = told.take(rows[takes])
+        owners = np.concatenate([found.owners, takes[more.owners]])
+        found = Ragged.of_pairs(owners, np.concatenate([found.values, more.values]), len(file.names))
+    lacking = np.flatnonzero(found.lengths == 0)
+    if len(lacking):
+        raise UnlabelledError(
+            file.path,
+            f"the original label of {counted(len(lacking), 'image')} is not known",
+            example=file.names[int(lacking[0])],
+            fix="Add a column label (class index), write names as wnid/name, or pass a second --annotations file that "
+            "tells it.",
+        )
+    return found
+
+
+def _with_images_of(whole: Annotations, other: Annotations) -> Annotations:
+    """Add the images that only the other names."""
+    is_new = np.flatnonzero(ImageIndex(whole.file_names).rows(other.file_names, where=other.name) < 0)
+    if not len(is_new):
+        return _in_order_of(whole, _as_in_file(other))
+    names = pa.concat_arrays([whole.file_names, other.file_names.take(pa.array(is_new))])
+    order = pc.sort_indices(names).to_numpy()
+    sets = None
+    if whole.label_sets is not None or other.label_sets is not None:
+        sets = _stacked(whole.originals, other.originals.take(is_new)).take(order)
+    joined = replace(
+        whole,
+        file_names=names.take(pa.array(order)),
+        label=np.concatenate([whole.label, other.label[is_new]])[order],
+        accepted=_stacked(whole.accepted, other.accepted.take(is_new)).take(order),
+        problematic=np.concatenate([whole.problematic, other.problematic[is_new]])[order],
+        label_sets=sets,
+        file_order=None,
+    )
+    return _in_order_of(joined, _as_in_file(other))
+
+
+def _as_in_file(annotations: Annotations) -> pa.StringArray:
+    """Return the names in the order of their file."""
+    names, order = annotations.file_names, annotations.file_order
+    return names if order is None else names.take(pa.array(order))
+
+
+def _in_order_of(whole: Annotations, names: pa.StringArray) -> Annotations:
+    """Return the annotations with the order of a list that names all their images, if it does."""
+    if len(names) != len(whole):
+        return whole
+    rows = ImageIndex(whole.file_names).rows(names, where=whole.name)
+    return replace(whole, file_order=rows) if (rows >= 0).all() else whole
+
+
+def _stacked(above: Ragged, below: Ragged) -> Ragged:
+    return Ragged(
+        np.concatenate([above.offsets, above.offsets[-1] + below.offsets[1:]]),
+        np.concatenate([above.values, below.values]),
+    )
+
+
+def _refuse_outside(classes: Ragged, labels: LabelSpace, file: LabelFile, noun: str) -> None:
+    outside = np.flatnonzero((classes.values < 0) | (classes.values >= len(labels)))
     if len(outside):
+        name = file.names[int(classes.owners[outside[0]])]
         raise InputError(
-            path,
-            f"{counted(len(outside), 'label')} outside 0..{len(labels) - 1}",
-            example=f"in the row of {names[accepted.owners[outside[0]]]}",
-            fix="Labels are class indices in the order of ascending wnids, or wnids.",
+            file.path,
+            f"{counted(len(outside), noun)} outside 0..{len(labels) - 1}",
+            example=f"{classes.values[outside[0]]} in the row of {name}",
+            fix="Labels are class indices (of ImageNet: in the order of ascending wnids), or wnids.",
         )
-    if original is None:
-        original = _original_labels(path, names, labels)
-    strange = np.flatnonzero((original < 0) | (original >= len(labels)))
-    if len(strange):
-        raise InputError(
-            path,
-            f"{counted(len(strange), 'original label')} outside 0..{len(labels) - 1}",
-            example=f"{original[strange[0]]} for {names[strange[0]]}",
-            fix="The column label holds class indices in the order of ascending wnids.",
-        )
-    return Annotations(path.stem, names, original.astype(np.int16), accepted, problematic)
 
 
-def _refuse_doubles(path: Path, names: pa.StringArray) -> None:
+def _refuse_counted_from_1(accepted: Ragged, label: NDArray[np.integer], file: LabelFile) -> None:
+    """Refuse label sets that fit the original labels only with every class one lower."""
+    n_labelled = int((accepted.lengths > 0).sum())
+    if n_labelled < _ENOUGH_TO_DOUBT:
+        return
+    beside = label[accepted.owners]
+    n_fit, n_shifted = (int(accepted.any_of(accepted.values - shift == beside).sum()) for shift in (0, 1))
+    if n_fit <= _UNSHIFTED * n_labelled and n_shifted > _SHIFTED * n_labelled:
+        raise InputError(
+            file.path,
+            f"the accepted labels hold the original one in {n_fit:,} of {n_labelled:,} images, and in {n_shifted:,} "
+            "with every class -1",
+            fix="Count classes from 0.",
+        )
+
+
+def _refuse_doubles(file: LabelFile) -> None:
     """One row an image, also where its name is written in several ways."""
-    numbers = val_numbers(names)
-    keys = pa.array(numbers) if len(numbers) and numbers.all() else names
+    numbers = val_numbers(file.names)
+    keys = pa.array(numbers) if len(numbers) and numbers.all() else file.names
     counts = pc.value_counts(keys)
     double = counts.filter(pc.greater(counts.field("counts"), 1))
     if len(double):
         raise InputError(
-            path,
+            file.path,
             f"{counted(len(double), 'image')} annotated more than once",
-            example=names[pc.index(keys, double[0]["values"]).as_py()],
+            example=file.names[pc.index(keys, double[0]["values"]).as_py()],
             fix="Keep one row an image.",
         )
-
-
-def _original_labels(path: Path, names: pa.StringArray, labels: LabelSpace) -> NDArray[np.int64]:
-    """Return each image's original label: the shipped one for validation images, else the wnid folder."""
-    numbers = val_numbers(names)
-    known = (numbers > 0) & (numbers <= N_VAL)
-    label = np.where(known, val_labels()[np.where(known, numbers - 1, 0)], -1).astype(np.int64)
-    wnid = pc.struct_field(pc.extract_regex(names, r"(?P<wnid>n[0-9]{8})[/\\][^/\\]*$"), "wnid")
-    by_folder = pc.index_in(wnid, value_set=pa.array(labels.wnids, type=pa.string()))
-    by_folder = pc.fill_null(by_folder, -1).to_numpy(zero_copy_only=False)
-    torn = np.flatnonzero(known & (by_folder >= 0) & (by_folder != label))
-    if len(torn):
-        raise InputError(
-            path,
-            f"{counted(len(torn), 'name')} of a validation image in the folder of another class",
-            example=names[torn[0]],
-            fix="Add a column label (class index) to say what the original labels are.",
-        )
-    label = np.where(known, label, by_folder)
-    lacking = np.flatnonzero(label < 0)
-    if len(lacking):
-        raise InputError(
-            path,
-            f"the original label of {counted(len(lacking), 'image')} is not known",
-            example=names[lacking[0]],
-            fix="Add a column label (class index), or write names as wnid/name.",
-        )
-    return label

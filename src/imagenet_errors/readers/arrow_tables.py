@@ -15,7 +15,7 @@ from imagenet_errors.readers.opened import Opened, refusing_damage
 
 OUR_METADATA = b"imagenet-errors"
 """The key under which ``predict`` says in a Parquet file's metadata how it was made."""
-_MOST_FOOTER = 48 << 20
+_MOST_FOOTER = 12 << 20
 OUR_COLUMNS = ["file_name", "predicted_class", "predicted_probability"]
 """Those of its columns that are evaluated; the others hold the five best classes."""
 

@@ -43,10 +43,11 @@ class Reader:
     rules: MatchRules
     axis_name: str | None
     path: Path
+    mask: bool = False
 
     def resolve(self, raw: RawPredictions) -> Resolved:
         """Turn what the rows say into classes."""
-        return resolve(raw, self.labels, axis_name=self.axis_name, where=self.path)
+        return resolve(raw, self.labels, axis_name=self.axis_name, where=self.path, mask=self.mask)
 
     def right(self, resolved: Resolved) -> tuple[int, float]:
         """Return how many rows can be compared with an original label, and the share of right ones."""
@@ -54,7 +55,7 @@ class Reader:
         usable = np.flatnonzero((rows >= 0) & (resolved.top1 >= 0))
         if not len(usable):
             return 0, 0.0
-        return len(usable), float(np.mean(self.annotations.label[rows[usable]] == resolved.top1[usable]))
+        return len(usable), float(np.mean(self.annotations.is_label(rows[usable], resolved.top1[usable])))
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,19 @@ from numpy.typing import NDArray
 
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
+from imagenet_errors.readers.formats import recognised
+from imagenet_errors.readers.label_text import label_texts
+from imagenet_errors.readers.opened import Opened, opened
 from imagenet_errors.shipped import shipped
 
 IMAGENET_1K = "imagenet-1k"
 BACKGROUND_FIRST = "1001"
 DEVKIT = "devkit"
 """The order of ILSVRC2012_ID, in which the development kit and darknet count classes (the kit from 1)."""
+_WIDEST = 100_000
+_WNIDS = "Write a wnid a line, in output order."
+_NUMBERED = re.compile(r"[\"']?(?P<index>\d{1,9})[\"']?(?:\s*[,;:\t|]\s*|\s+)(?P<name>\S.*)")
+_NUMBERED_LAST = re.compile(r"(?P<name>.*\S)(?:\s*[,;:\t|]\s*|\s+)[\"']?(?P<index>\d{1,9})[\"']?")
 _HEADERS = {"wnid", "wnids", "synset", "synsets", "index", "idx", "id", "label", "class", "name"}
 
 
@@ -64,7 +71,7 @@ def class_axis(name: str, labels: LabelSpace) -> ClassAxis:
     """
     if name in (IMAGENET_1K, str(len(labels))):
         return ClassAxis(IMAGENET_1K, np.arange(len(labels), dtype=np.int16))
-    known = _shipped_axes()
+    known = _shipped_axes() if labels.is_imagenet else {}
     if name in known:
         width, places = known[name]
         class_at = np.full(width, -1, dtype=np.int16)
@@ -106,7 +113,7 @@ def axis_of_wnids(name: str, wnids: Sequence[str], labels: LabelSpace, *, where:
     class_at = np.array([labels.index_of_wnid.get(wnid, -1) for wnid in wnids], dtype=np.int16)
     inside = class_at[class_at >= 0]
     if not len(inside):
-        raise InputError(where, "no wnid of the 1000 classes in it", fix="Write a wnid a line, in output order.")
+        raise InputError(where, f"no wnid of the {len(labels):,} classes in it", fix=_WNIDS)
     classes, times = np.unique(inside, return_counts=True)
     double = classes[times > 1]
     if len(double):
@@ -120,32 +127,70 @@ def axis_of_wnids(name: str, wnids: Sequence[str], labels: LabelSpace, *, where:
 
 
 def _read_axis(path: Path, labels: LabelSpace) -> ClassAxis:
-    """Read wnids in output order: the first of every line, or JSON."""
-    text = path.read_text(encoding="utf-8-sig", errors="replace")
+    """Read wnids or names in output order: one a line, a column of a table, JSON.
+
+    In a table the column that counts 0, 1, ... in any order is the position. JSON is a list, index -> wnid (Keras:
+    index -> [wnid, name]), or wnid -> index.
+    """
+    with opened(path) as file:
+        found, content = recognised(file)
+        lines = _json_lines(content, path) if found.name == "JSON" else _text_lines(bytes(content.content))
+    wnids = [_first_wnid(line) for line in lines]
+    if sum(map(bool, wnids)) * 2 >= len(wnids):
+        return axis_of_wnids(path.name, wnids, labels, where=path)
+    return _axis_of_names(path, lines, labels)
+
+
+def _axis_of_names(path: Path, names: Sequence[str], labels: LabelSpace) -> ClassAxis:
+    """Return the axis of a list of class names; one that two classes have stands for none."""
+    meant = label_texts(labels).classes_of(dict.fromkeys(names))
+    classes = [meant[name] for name in names]
+    n_known = sum(index >= 0 for index in classes)
+    if 2 * n_known < len(classes):
+        unknown = next((name for name, index in zip(names, classes, strict=True) if index < 0), "")
+        what = f"{len(classes) - n_known:,} of {counted(len(classes), 'line')} name no class"
+        raise InputError(path, what, example=unknown[:80], fix=_WNIDS)
+    return axis_of_wnids(
+        path.name, [labels.wnids[index] if index >= 0 else "" for index in classes], labels, where=path
+    )
+
+
+def _json_lines(file: Opened, path: Path) -> list[str]:
     try:
-        wnids = _json_wnids(json.loads(text)) if text.lstrip().startswith(("[", "{")) else _line_wnids(text)
-    except (ValueError, TypeError) as error:
-        raise InputError(path, f"no list of wnids: {error}", fix="Write a wnid a line, in output order.") from None
-    return axis_of_wnids(path.name, wnids, labels, where=path)
-
-
-def _json_wnids(items: Any) -> list[str]:
-    """Read a list, index -> wnid (keras: index -> [wnid, name]), or wnid -> index; written in any order."""
-    if isinstance(items, dict):
-        if all(isinstance(value, int) for value in items.values()):
+        items = json.loads(bytes(file.content))
+        if isinstance(items, dict) and all(isinstance(value, int) for value in items.values()):
             items = {index: wnid for wnid, index in items.items()}
-        at = {int(index): item for index, item in items.items()}
-        items = [at.get(index, "") for index in range(max(at, default=-1) + 1)]
-    return [_first_wnid(str(item)) for item in items]
+        at = {int(index): item for index, item in (items.items() if isinstance(items, dict) else enumerate(items))}
+    except (ValueError, TypeError, RecursionError) as error:
+        raise InputError(path, f"no list of wnids: {error}", fix=_WNIDS) from None
+    return _in_order(at, path)
 
 
-def _line_wnids(text: str) -> list[str]:
-    lines = [line for line in text.splitlines() if line.strip()]
-    if lines and not _HEADERS.isdisjoint(re.split(r"\W+", lines[0].lower())) and not _first_wnid(lines[0]):
-        lines = lines[1:]
-    return [_first_wnid(line) for line in lines]
+def _text_lines(text: bytes) -> list[str]:
+    """Return the lines in output order, without a header; by the whole numbers beside, if they are an order."""
+    lines = [line.strip() for line in text.decode("utf-8", "replace").splitlines() if line.strip()]
+    is_header = bool(lines) and not _first_wnid(lines[0]) and bool(_HEADERS & set(re.split(r"\W+", lines[0].lower())))
+    lines = lines[is_header:]
+    found = [_NUMBERED.match(line) or _NUMBERED_LAST.match(line) for line in lines]
+    at = {int(one["index"]): one["name"] for one in found if one is not None}
+    if len(at) == len(lines) and min(at, default=-1) in (0, 1) and max(at) - min(at) == len(at) - 1:
+        return [at[place].strip("\"' ") for place in sorted(at)]
+    return [line.strip("\"', ") for line in lines]
+
+
+def _in_order(at: Mapping[int, Any], path: Path) -> list[str]:
+    """Return the items by their positions, empty where there is none."""
+    last = max(at, default=-1)
+    if last >= _WIDEST or min(at, default=0) < 0:
+        what = f"position {last:,}; an axis has at most {_WIDEST:,}"
+        raise InputError(path, what, fix="Write positions from 0 on, one for each output.")
+    return [_written(at.get(place, "")) for place in range(last + 1)]
+
+
+def _written(item: Any) -> str:
+    return " ".join(map(str, item)) if isinstance(item, list) else str(item)
 
 
 def _first_wnid(text: str) -> str:
-    found = re.search(r"\bn\d{8}\b", text)
+    found = re.search(r"(?<![0-9A-Za-z])n\d{8}(?!\d)", text)
     return found.group() if found else ""

@@ -184,6 +184,19 @@ def _shared_header(field: Field) -> str:
     return first.rstrip("0123456789").rstrip("_-. ") if dots else field.header
 
 
+def image_names(fields: Sequence[Field], where: Path | str) -> Field | None:
+    """Return the field of image names in a list of images: the one that claims to be, or the only one; else None.
+
+    Raises
+    ------
+    InputError
+        Several fields may be the names.
+    """
+    plain = [field for field in fields if field.n_values == 1 and not field.is_list]
+    texts = [field for field in plain if field.content in TEXTUAL]
+    return _name(plain, where) or (texts[0] if len(texts) == 1 else None)
+
+
 def _name(fields: Sequence[Field], where: Path | str) -> Field | None:
     """Choose the field of image names: well-known header and image-like content first."""
     ranked = sorted(

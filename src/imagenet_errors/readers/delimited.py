@@ -70,6 +70,7 @@ def read_delimited(file: Opened, _stated: Mapping[str, str]) -> Columns:
         Lines of different lengths, a quote that is never closed, images in columns, or more columns than any head has.
     """
     path = file.path
+    _refuse_wide(bytes(file.content).lstrip().partition(b"\n")[0], path)
     stated, text = _body(bytes(file.content))
     delimiter = stated or _delimiter(text)
     if delimiter == " ":
@@ -209,12 +210,17 @@ def _layout(text: bytes, delimiter: str, path: Path) -> _Layout:
 
 
 def _refuse_names_in_columns(first: Sequence[str], path: Path) -> None:
-    """Refuse a table with an image in each column, and one wider than any head."""
+    """Refuse a table with an image in each column."""
     refuse_transposed(first, path)
-    if len(first) > MOST_COLUMNS:
+
+
+def _refuse_wide(line: bytes, path: Path) -> None:
+    """Refuse a table wider than any head by its first line, before anything is split."""
+    n_columns = 1 + max(line.count(delimiter.encode()) for delimiter in (*_DELIMITERS, " "))
+    if n_columns > MOST_COLUMNS:
         raise InputError(
             path,
-            f"{len(first):,} columns; at most {MOST_COLUMNS:,} are read",
+            f"{n_columns:,} columns; at most {MOST_COLUMNS:,} are read",
             fix="Write a row an image, with a column a class at most.",
         )
 

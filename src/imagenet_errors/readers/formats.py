@@ -11,6 +11,7 @@ from pathlib import Path
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.arrow_tables import read_arrow, read_parquet
 from imagenet_errors.readers.assemble import Columns, read_columns
+from imagenet_errors.readers.class_lists import is_class_list, read_class_list
 from imagenet_errors.readers.delimited import read_delimited
 from imagenet_errors.readers.json_files import read_json
 from imagenet_errors.readers.npz_files import read_npz
@@ -34,13 +35,23 @@ class Format:
     is_text: bool = False
 
 
+def _read_text(file: Opened, stated: Mapping[str, str]) -> Columns | RawPredictions:
+    """Read text with a heading a class, or delimited text."""
+    if is_class_list(file.head):
+        return read_class_list(bytes(file.content), file.path)
+    return read_delimited(file, stated)
+
+
+DELIMITED = Format("delimited text", (b"",), (".csv", ".tsv", ".txt"), _read_text, is_text=True)
+"""What any text is that nothing else begins like."""
+
 FORMATS: tuple[Format, ...] = (
     Format("Parquet", (b"PAR1",), (".parquet",), read_parquet),
     Format("Arrow", (b"ARROW1", b"\xff\xff\xff\xff"), (".feather", ".arrow", ".ipc"), read_arrow),
     Format("npy", (b"\x93NUMPY",), (".npy",), read_npy),
     Format("npz", (b"PK",), (".npz",), read_npz),
     Format("JSON", (b"{", b"["), (".json", ".jsonl", ".ndjson"), read_json, is_text=True),
-    Format("delimited text", (b"",), (".csv", ".tsv", ".txt"), read_delimited, is_text=True),
+    DELIMITED,
 )
 """In the order of asking: the first whose beginning fits reads the file. Texts begin after their byte-order mark and
 blanks, and may be gzipped; any other text is delimited."""
@@ -172,7 +183,7 @@ def _text(file: Opened) -> tuple[Format, Opened]:
     if start.startswith(b"<"):
         raise InputError(
             file.path,
-            "this is a web page or XML, not predictions",
+            "this is a web page or XML, no data",
             example=start[:40].decode("utf-8", "replace"),
             fix="Most likely the download returned an error page: download it again.",
         )

@@ -90,7 +90,7 @@ def read_json(file: Opened, _stated: Mapping[str, str]) -> Columns:
     if table is None:
         raise InputError(
             path,
-            "no predictions in any known shape in this JSON",
+            "no rows in any known shape in this JSON",
             example=text[:60].decode("utf-8", "replace"),
             fix='Write an object such as {"ILSVRC2012_val_00000001.JPEG": 65, ...}.',
         )

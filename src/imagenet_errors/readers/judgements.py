@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.problems import InputError, counted
 
 ERROR_TYPE_OF_CATEGORY = {
@@ -26,7 +27,6 @@ ERROR_TYPE_OF_CATEGORY = {
     "Spurious Correlation": "spurious_correlation",
 }
 """The panel's spellings; two of them mean the same, and any other is refused."""
-_N_CLASSES = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ def read_judgements(path: Path) -> Judgements:
             fix='Each image needs "top_prediction", "failure category" and "failure severity".',
         ) from None
     _refuse_unknown(path, "category", [row.category for row in rows.values()], ERROR_TYPE_OF_CATEGORY)
-    _refuse_unknown(path, "class", [row.top_prediction for row in rows.values()], range(_N_CLASSES))
+    _refuse_unknown(path, "class", [row.top_prediction for row in rows.values()], range(len(imagenet_1k())))
     return Judgements(
         file_names=pa.array(rows, type=pa.string()),
         prediction=np.array([row.top_prediction for row in rows.values()], dtype=np.int16),

@@ -22,7 +22,7 @@ AMBIGUOUS, UNKNOWN, OUTSIDE, UNMAPPED = -2, -3, -4, -5
 REASONS = {
     AMBIGUOUS: "the label text means more than one class",
     UNKNOWN: "the label text is no class name",
-    OUTSIDE: "the wnid is none of the 1000 classes",
+    OUTSIDE: "the wnid is none of the classes",
     UNMAPPED: "the label is <unmapped>",
 }
 

@@ -32,9 +32,11 @@ _UNTORCH = (
     '    numpy.savez("FILE.npz", logits=saved.float().numpy())  # and file_names=[...] where you have them'
 )
 _MOST_MEMBERS = 1000
+_LONGEST_END = (1 << 16) + 22
 _ALWAYS_UNPACKED = 1 << 29
 _MOST_UNPACKED = 20
 """An archive may unpack to 512 MB (50,000 rows of 1,000 float64 are 400), a larger one to 20 times its size."""
+_NAME_ARRAYS = ("sample_files", "file_names", "filenames", "names")
 SAMPLES = "samples_info.npz"
 """Where the published program keeps the order of its rows, for all models: ``sample_files``, ``targets``."""
 
@@ -125,6 +127,7 @@ def read_npz(file: Opened, stated: Mapping[str, str]) -> Columns | RawPrediction
 
 def _members(file: Opened) -> list[_Member]:
     path = file.path
+    _refuse_many(file)
     with refusing_damage(path), zipfile.ZipFile(file.stream()) as archive:
         entries = archive.infolist()
         _refuse_other_archives([entry.filename for entry in entries], path)
@@ -147,10 +150,17 @@ def _refuse_other_archives(names: list[str], path: Path) -> None:
         raise InputError(path, "this is a zip archive without arrays", example=example, fix="Unpack it first.")
 
 
+def _refuse_many(file: Opened) -> None:
+    """Refuse an archive of more members than any model writes, by its last record: listing them takes seconds."""
+    end = bytes(file.content[-_LONGEST_END:])
+    at = end.rfind(b"PK\x05\x06")
+    n_members = int.from_bytes(end[at + 10 : at + 12], "little") if at >= 0 else 0
+    if n_members > _MOST_MEMBERS:
+        what = f"{n_members:,} arrays; at most {_MOST_MEMBERS:,} are read"
+        raise InputError(file.path, what, fix="Save one array with a row an image.")
+
+
 def _refuse_bomb(entries: list[zipfile.ZipInfo], n_bytes: int, path: Path) -> None:
-    if len(entries) > _MOST_MEMBERS:
-        what = f"{len(entries):,} arrays; at most {_MOST_MEMBERS:,} are read"
-        raise InputError(path, what, fix="Save one array with a row an image.")
     unpacked = sum(entry.file_size for entry in entries)
     limit = max(_ALWAYS_UNPACKED, _MOST_UNPACKED * n_bytes)
     if unpacked > limit:
@@ -253,3 +263,24 @@ def _named(raw: RawPredictions, samples: Path) -> RawPredictions:
         note = f"{SAMPLES} was not used: it has {shape}, the predictions {raw.n_rows:,} rows."
         return replace(raw, notes=(*raw.notes, note))
     return replace(raw, names=names, notes=(*raw.notes, f"The image names come from {SAMPLES}."))
+
+
+def texts_of_arrays(file: Opened) -> pa.StringArray:
+    """Return the texts [n] of an npy file, or of the array of names in an npz file.
+
+    Raises
+    ------
+    InputError
+        There is no array [n] of texts.
+    """
+    if file.head.startswith(b"PK"):
+        members = [member for member in _members(file) if member.dtype.kind in "SU" and len(member.shape) == 1]
+        named = [member for member in members if member.key in _NAME_ARRAYS] or members
+        arrays = [_load(file, member) for member in named[:1]]
+    else:
+        arrays = [array_in(file.content, file.path)]
+    if not arrays or arrays[0].dtype.kind not in "SU" or arrays[0].ndim != 1:
+        held = _listed(_members(file)) if file.head.startswith(b"PK") else f"an array of {arrays[0].dtype}"
+        what = f"no list of image names: it holds {held}"
+        raise InputError(file.path, what, fix=f"Save an array [n] of texts, called {_NAME_ARRAYS[0]!r} in an npz file.")
+    return plain(arrow_column(arrays[0], file.path))

@@ -84,7 +84,8 @@ class Opened:
             It is damaged, or unpacks to far more than predictions do.
         """
         limit = max(_ALWAYS_UNPACKED, _MOST_UNPACKED * len(self.content))
-        text = bytearray()
+        n_stated = int.from_bytes(self.content[-4:], "little")
+        text = bytearray(limit + 1 if n_stated > limit else 0)  # what the last bytes state need not be unpacked
         rest: bytes | memoryview = self.content
         with refusing_damage(self.path):
             while len(rest) and len(text) <= limit:

@@ -3,39 +3,44 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from imagenet_errors.images import ImageIndex
+from imagenet_errors.images import index_of
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.candidates import Reader, told_apart
-from imagenet_errors.readers.formats import ENDINGS, raw_of
 from imagenet_errors.readers.match import MatchRules, match
 from imagenet_errors.readers.memory import InMemory
-from imagenet_errors.readers.opened import opened
-from imagenet_errors.readers.resolve import Resolved
+from imagenet_errors.readers.model_files import ModelFiles, model_name
+from imagenet_errors.readers.parts import read_together
+from imagenet_errors.readers.raw import RawPredictions
+from imagenet_errors.readers.resolve import Resolved, rows_taken
 from imagenet_errors.tables import Annotations, Predictions
-
-_PART = re.compile(r"(?i)(?:rank|part|shard|chunk|worker|gpu|proc(?:ess)?|device)[-_. ]?\d+|\d+[-_]of[-_]\d+")
-"""What tells a part of a model's predictions by its name: a number behind one of these words."""
 
 
 @dataclass(frozen=True)
 class ReadRules:
     """What the user stated about predictions files; everything else is proven from the file or refused.
 
-    ``class_axis`` is a known axis or a file of wnids; ``columns`` role -> column name; for ``row_order`` and
-    the rest see ``match.MatchRules``."""
+    ``class_axis`` is a known axis or a file of wnids; ``columns`` role -> column name; ``mask_classes``: of scores or
+    ranks take the best class that occurs in the data set; ``setting``: a regular expression for the part of a name
+    that tells settings in one file apart, which the data set knows; for ``row_order`` and the rest see
+    ``match.MatchRules``."""
 
     row_order: str | None = None
     class_axis: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     allow_partial: bool = False
     check_order: bool = True
+    mask_classes: bool = False
+    setting: str = ""
 
 
 @dataclass(frozen=True)
@@ -47,9 +52,14 @@ class ModelReading:
 
 
 def read_models(
-    given: Path | InMemory, annotations: Annotations, labels: LabelSpace, *, rules: ReadRules, name: str = ""
+    given: Path | ModelFiles | InMemory,
+    annotations: Annotations,
+    labels: LabelSpace,
+    *,
+    rules: ReadRules,
+    name: str = "",
 ) -> tuple[ModelReading, ...]:
-    """Read predictions of any known form: one model, or, of a table with a column a model, several.
+    """Read predictions of any known form: one model, its parts joined, or, of a table with a column a model, several.
 
     ``name``: what a single model is called; otherwise it is named by its file.
 
@@ -58,20 +68,52 @@ def read_models(
     InputError
         The file cannot be read, or its classes or rows cannot be told.
     """
-    path = given.path if isinstance(given, InMemory) else given
+    path = given if isinstance(given, Path) else given.path
+    called = name or (model_name(given) if isinstance(given, Path) else given.model)
     matching = MatchRules(rules.row_order, rules.allow_partial, rules.check_order)
-    images = ImageIndex(annotations.file_names)
-    reader = Reader(annotations, labels, images, matching, rules.class_axis, path)
+    images = index_of(annotations.file_names)
+    reader = Reader(annotations, labels, images, matching, rules.class_axis, path, rules.mask_classes)
 
     def reading(header: str, resolved: Resolved) -> ModelReading:
-        model = header or name or model_name(path)
+        model = _as_file_name(header) or called
         return ModelReading(model, lambda: match(resolved, annotations, labels, model=model, path=path, rules=matching))
 
+    def readings(raw: RawPredictions) -> tuple[ModelReading, ...]:
+        if not rules.setting or raw.names is None or not _has_settings(raw, rules.setting):
+            return tuple(reading(header, resolved) for header, resolved in told_apart(raw, reader))
+        alone = reader.resolve(raw)
+        return tuple(
+            reading(f"{called} {setting}", rows_taken(alone, rows)) for setting, rows in _settings(raw, rules.setting)
+        )
+
     if isinstance(given, InMemory):
-        return tuple(reading(header, resolved) for header, resolved in told_apart(given.raw, reader))
-    with opened(path) as file:
-        raw = replace(raw_of(file, columns=rules.columns), sha256=file.sha256)
-        return tuple(reading(header, resolved) for header, resolved in told_apart(raw, reader))
+        return readings(given.raw)
+    with read_together(given if isinstance(given, ModelFiles) else (given,), columns=rules.columns) as raw:
+        return readings(raw)
+
+
+def _as_file_name(header: str) -> str:
+    """Return a column's header as a model's name, which is a file's name too: no slashes, nothing unprintable."""
+    return re.sub(r"[/\\\x00-\x1f\x7f]+", "_", header.strip()).strip(".")
+
+
+def _written_settings(raw: RawPredictions, pattern: str) -> pa.StringArray:
+    setting = pc.struct_field(pc.extract_regex(raw.names, pattern), "setting")
+    return pc.fill_null(pc.replace_substring_regex(setting, r"[/\\]", " "), "")
+
+
+def _has_settings(raw: RawPredictions, pattern: str) -> bool:
+    """Say whether names tell more than one setting; a file of one is one model as it is."""
+    return bool(pc.count_distinct(_written_settings(raw, pattern)).as_py() > 1)
+
+
+def _settings(raw: RawPredictions, pattern: str) -> Iterator[tuple[str, NDArray[np.int64]]]:
+    """Yield each setting, such as ``fog 1``, and its rows."""
+    encoded = pc.dictionary_encode(_written_settings(raw, pattern))
+    codes = encoded.indices.to_numpy()
+    named = sorted(enumerate(encoded.dictionary.to_pylist()), key=lambda pair: pair[1])
+    for code, setting in named:
+        yield setting or "without a setting", np.flatnonzero(codes == code)
 
 
 def read_predictions(path: Path, annotations: Annotations, labels: LabelSpace, *, rules: ReadRules) -> Predictions:
@@ -91,107 +133,3 @@ def read_predictions(path: Path, annotations: Annotations, labels: LabelSpace, *
             fix="Say which is meant: --column index=NAME.",
         )
     return first.predictions()
-
-
-def model_name(path: Path) -> str:
-    """Return the model's name: the stem; for the published program's ``MODEL/preds.npz``, the folder."""
-    name = path.name
-    if name == "preds.npz":
-        return path.resolve().parent.name
-    while Path(name).suffix.lower() in ENDINGS:
-        name = Path(name).stem
-    return name
-
-
-def prediction_files(given: Sequence[Path]) -> tuple[Path, ...]:
-    """Return the files meant by files and folders, folders' files in the order of their names.
-
-    Raises
-    ------
-    InputError
-        A path does not exist, a folder holds no predictions, or two files would be the same model.
-    """
-    files: list[Path] = []
-    for path in given:
-        if not path.exists():
-            raise InputError(path, "no such file or folder", fix="Check the path.")
-        found = _inside(path) if path.is_dir() else [path]
-        if not found:
-            raise InputError(path, "no predictions in this folder", fix=f"Known endings: {', '.join(ENDINGS)}.")
-        files += found
-    if not files:
-        raise InputError("PREDICTIONS", "no file given", fix="Name files or folders of predictions, or pass --demo.")
-    once: dict[Path, Path] = {}
-    for path in files:
-        once.setdefault(path.resolve(), path)
-    files = list(once.values())
-    _refuse_twins(files)
-    return tuple(files)
-
-
-def refuse_parts(files: Sequence[Path], annotations: Annotations, labels: LabelSpace, *, rules: ReadRules) -> None:
-    """Refuse files that are parts of one model: named alike but for a number, and no image in two of them.
-
-    Only files whose names say so (``preds-rank-0``, ``part-00001``) are read to compare their images.
-
-    Raises
-    ------
-    InputError
-        Two files or more are parts of one model.
-    """
-    alike: dict[tuple[Path, str], list[Path]] = {}
-    for path in files:
-        stem = _PART.sub("#", model_name(path))
-        if "#" in stem:
-            alike.setdefault((path.parent, stem), []).append(path)
-    for parts in alike.values():
-        if len(parts) > 1 and _are_disjoint(parts, annotations, labels, rules):
-            raise InputError(
-                parts[0],
-                f"is one of {len(parts)} parts of one model: names alike but for a number, and no image in two of them",
-                fix="Join them into one file (pandas.concat, or cat without the further headers).",
-            )
-
-
-def _are_disjoint(parts: Sequence[Path], annotations: Annotations, labels: LabelSpace, rules: ReadRules) -> bool:
-    lenient = replace(rules, allow_partial=True, check_order=False)
-    try:
-        rows = [read_predictions(path, annotations, labels, rules=lenient).rows for path in parts]
-    except InputError:  # it is told when the files are read for good
-        return False
-    together = np.concatenate(rows)
-    return len(np.unique(together)) == len(together)
-
-
-def _inside(folder: Path) -> list[Path]:
-    nested = [*folder.glob("*"), *folder.glob("*/preds.npz")]
-    return sorted(
-        path
-        for path in nested
-        if path.is_file()
-        and path.suffix.lower() in ENDINGS
-        and path.name != "samples_info.npz"
-        and not path.name.startswith(".")
-        and path.stem.upper() != "README"
-        and not _lies_beside(path)
-    )
-
-
-def _lies_beside(path: Path) -> bool:
-    """Return True for a list of names (a row order) and for the probabilities that belong to classes."""
-    if path.suffix == ".npy" and "probs" in path.name:
-        return path.with_name(path.name.replace("probs", "preds")).is_file()
-    with path.open("rb") as file:
-        return path.suffix == ".json" and b"".join(file.read(64).split()).startswith(b'["')
-
-
-def _refuse_twins(files: Sequence[Path]) -> None:
-    owner: dict[str, Path] = {}
-    for path in files:
-        other = owner.setdefault(model_name(path), path)
-        if other != path:
-            raise InputError(
-                path,
-                f"is the same model as {other}: both are named {model_name(path)!r}",
-                fix="A model is named by its file's stem; rename one of them.",
-            )

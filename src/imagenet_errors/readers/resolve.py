@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
@@ -41,15 +42,21 @@ class Resolved:
     """Classes that the file cannot name, since its class axis lacks them."""
 
 
-def resolve(raw: RawPredictions, labels: LabelSpace, *, axis_name: str | None, where: Path) -> Resolved:
+def resolve(
+    raw: RawPredictions, labels: LabelSpace, *, axis_name: str | None, where: Path, mask: bool = False
+) -> Resolved:
     """Turn positions and label texts into class indices.
+
+    ``mask``: choose the best of the classes that occur in the data set, not of all.
 
     Raises
     ------
     InputError
-        The class axis is not known, or most of the rows lie outside it.
+        The class axis is not known, most of the rows lie outside it, or a single class a row is to be masked.
     """
     axis = _axis_of(raw, labels, axis_name, where)
+    if mask:
+        raw, axis = _masked(raw, axis, labels, where)
     if raw.scores is not None:
         raw = _told(raw, axis, labels)
         raw = reduce_scores(raw, None if axis.width == len(axis.positions) else axis.positions)
@@ -77,6 +84,44 @@ def resolve(raw: RawPredictions, labels: LabelSpace, *, axis_name: str | None, w
     return Resolved(replace(raw, invalid=invalid), classes, n_disagree, lacks)
 
 
+def rows_taken(resolved: Resolved, rows: NDArray[np.int64]) -> Resolved:
+    """Return the given rows, ascending, as a file of their own."""
+    raw = resolved.raw
+    place = np.full(raw.n_rows, -1, dtype=np.int64)
+    place[rows] = np.arange(len(rows))
+    invalid = {reason: place[bad][place[bad] >= 0] for reason, bad in raw.invalid.items()}
+    kept = replace(
+        raw,
+        n_rows=len(rows),
+        names=None if raw.names is None else raw.names.take(pa.array(rows)),
+        index=None if raw.index is None else raw.index[rows],
+        text=None if raw.text is None else raw.text.take(pa.array(rows)),
+        confidence=None if raw.confidence is None else raw.confidence[rows],
+        ranks=None if raw.ranks is None else raw.ranks[rows],
+        invalid={reason: bad for reason, bad in invalid.items() if len(bad)},
+    )
+    return replace(resolved, raw=kept, top1=resolved.top1[rows])
+
+
+def _masked(raw: RawPredictions, axis: ClassAxis, labels: LabelSpace, where: Path) -> tuple[RawPredictions, ClassAxis]:
+    """Return scores or ranks with an axis of the occurring classes alone; the best rank among them comes first."""
+    if not labels.occurring:
+        raise InputError("--mask-classes", "all classes occur in this data set", fix="Leave it out.")
+    axis = replace(axis, class_at=np.where(np.isin(axis.class_at, labels.occurring), axis.class_at, np.int16(-1)))
+    rule = f"of the {len(labels.occurring):,} classes that occur the best was taken"
+    if raw.scores is not None:
+        return replace(raw, index=None, text=None, notes=(*raw.notes, rule)), axis
+    if raw.ranks is None or raw.ranks.shape[1] < 2:
+        what = "one class a row, so that the best of those that occur is not known"
+        raise InputError(where, what, fix="Give a file of scores or top-k classes, or leave --mask-classes out.")
+    occurs = axis.classes_of(raw.ranks) >= 0
+    first = np.argmax(occurs, axis=1)
+    index = np.where(occurs.any(axis=1), raw.ranks[np.arange(raw.n_rows), first], -1)
+    lacking = np.flatnonzero(index < 0)
+    invalid = {**raw.invalid, **({"none of its ranks occurs in the data set": lacking} if len(lacking) else {})}
+    return replace(raw, index=index, text=None, ranks=None, invalid=invalid, notes=(*raw.notes, rule)), axis
+
+
 def _listed(invalid: dict[str, NDArray[np.int64]]) -> NDArray[np.int64]:
     """Return every row that has a reason not to be used."""
     return np.concatenate([np.empty(0, dtype=np.int64), *invalid.values()])
@@ -97,6 +142,8 @@ def _axis_of(raw: RawPredictions, labels: LabelSpace, axis_name: str | None, whe
         return axis_of_wnids("the file's own", raw.axis_labels, labels, where=where)
     if width is None or width == len(labels):
         return class_axis(IMAGENET_1K, labels)
+    if width == len(labels.occurring):
+        return ClassAxis("the data set's", np.array(labels.occurring, dtype=np.int16))
     if str(width) in axis_names():
         return class_axis(str(width), labels)
     raise InputError(
@@ -143,7 +190,7 @@ def _refuse_outsiders(raw: RawPredictions, axis: ClassAxis, where: Path) -> None
 
 
 def _reasons_of_index(raw: RawPredictions, classes: NDArray[np.int16], axis: ClassAxis) -> dict[str, NDArray[np.int64]]:
-    reason = f"the class index is none of the 1000 classes on the {axis.name} axis"
+    reason = f"the class index is none of the classes on the {axis.name} axis"
     return {reason: np.flatnonzero(classes < 0)} if raw.index is not None else {}
 
 

@@ -6,24 +6,19 @@ Other sets: folders and names in lexicographic order (torchvision), or in natura
 
 from __future__ import annotations
 
-import json
 import re
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from imagenet_errors.images import ImageIndex
 from imagenet_errors.problems import InputError, counted
-from imagenet_errors.readers.annotations import val_labels
 from imagenet_errors.readers.order import fits_clearly, fitting_shift
+from imagenet_errors.readers.original_labels import has_val_labels, val_labels
+from imagenet_errors.readers.tables import read_names
 from imagenet_errors.tables import Annotations
-
-_NAME_ARRAYS = ("sample_files", "file_names", "filenames", "names")
-_HEADERS = {"file_name", "filename", "file", "image", "image_name", "name", "path", "sample_files"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +42,7 @@ class RowOrder:
 
 def known_orders(annotations: Annotations, images: ImageIndex) -> tuple[RowOrder, ...]:
     """Return the orders that the rows of a file about these images could be in."""
-    if images.is_val:
+    if images.is_val and has_val_labels(annotations):
         label = val_labels()
         by_label = np.argsort(label, kind="stable")
         by_name = images.rows_of_numbers(np.arange(1, len(label) + 1))
@@ -59,6 +54,8 @@ def known_orders(annotations: Annotations, images: ImageIndex) -> tuple[RowOrder
     lexicographic = sorted(range(len(paths)), key=lambda row: paths[row].rpartition("/")[::2])
     natural = sorted(range(len(paths)), key=lambda row: _natural_key(paths[row]))
     orders = {"imagefolder": lexicographic} | ({} if natural == lexicographic else {"natural": natural})
+    if annotations.file_order is not None:
+        orders["annotations"] = annotations.file_order.tolist()
     return tuple(
         RowOrder(name, np.array(rows, dtype=np.int64), annotations.label[rows]) for name, rows in orders.items()
     )
@@ -85,7 +82,7 @@ def stated_rows(
     if order in by_name:
         rows = by_name[order].rows
     elif Path(order).is_file():
-        rows = images.rows(_read_names(Path(order)), where=order)
+        rows = images.rows(read_names(Path(order)), where=order)
     else:
         raise InputError(
             "--row-order", f"no order and no file {order!r}", fix=f"Known are {', '.join(by_name)}, or FILE."
@@ -97,45 +94,3 @@ def stated_rows(
             fix="The order must name one image a row.",
         )
     return rows
-
-
-def _read_names(path: Path) -> pa.StringArray:
-    with path.open("rb") as file:
-        start = file.read(6)
-    try:
-        if start.startswith((b"PK", b"\x93NUMPY")):
-            names = _array_names(path)
-        else:
-            text = path.read_text(encoding="utf-8-sig").strip()
-            names = _json_names(text) if text.startswith("[") else _line_names(text)
-        return pa.array(names, type=pa.string())
-    except (ValueError, TypeError, OSError, zipfile.BadZipFile, pa.ArrowException) as error:
-        raise InputError(
-            path,
-            f"no list of image names: {error}",
-            fix=f"Give a name a line, a JSON list, or an npz with one of {', '.join(_NAME_ARRAYS)}.",
-        ) from None
-
-
-def _array_names(path: Path) -> list[str]:
-    with path.open("rb") as file:
-        found = np.load(file, allow_pickle=False)
-        if not isinstance(found, np.ndarray):
-            key = next((key for key in _NAME_ARRAYS if key in found), None)
-            if key is None:
-                raise ValueError(f"it holds {', '.join(found)}")
-            found = found[key]
-    names: list[str] = np.char.decode(found, "utf-8").tolist() if found.dtype.kind == "S" else found.tolist()
-    return names
-
-
-def _json_names(text: str) -> list[str]:
-    names: list[str] = json.loads(text)
-    return names
-
-
-def _line_names(text: str) -> list[str]:
-    """Take what stands before a comma, a tab, or a class number; the first line may be a header."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    names = [re.sub(r"[,\t].*$|\s+\d+$", "", line).strip("\"' ") for line in lines]
-    return names[1:] if names and names[0].lower() in _HEADERS else names

@@ -1,34 +1,45 @@
-"""Two models on the same images: what both get wrong, what one fixes and introduces, and whether it is chance.
+"""Models on the same images: what two of them get wrong alike, what one fixes and introduces, what all agree on.
 
-Source: McNemar 1947 (paired test of proportions), in its exact form: a two-sided sign test on the images where
-just one of the two models makes a severe error.
+Source: McNemar 1947 (paired test of proportions), in its exact form: a two-sided sign test on the images where just
+    one of two models makes a severe error. Geirhos, Meding, Wichmann, NeurIPS 2020 (error consistency: Cohen's kappa
+    of being right or wrong on the same images).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from imagenet_errors.chain import ERROR_TYPES
+from imagenet_errors.chain import COUNTS_AS, ERROR_TYPES
+from imagenet_errors.report.fits import sign_test as sign_test
 from imagenet_errors.report.looks import SEVERE
 from imagenet_errors.runs.tables import NOT_EVALUATED, RunTables
 
 _N_TYPES = len(ERROR_TYPES)
+_IS_ERROR = np.array([name != "correct" for name in ERROR_TYPES])
+_CORRECT = ERROR_TYPES.index("correct")
+N_PEERS = 10
+"""A model's peers are so many models of the run whose multi-label accuracy is nearest to its own."""
+NEARLY_ALL = 0.9
+_CHUNK = 8192
 
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
     """Model a against model b: ``moves`` int64 [T, T], images by (type in a, type in b).
 
-    Row 0 and column 0 are ``correct``. ``n_same`` images get one and the same wrong prediction from both.
+    ``n_same`` images get one and the same wrong prediction from both; ``p_value``: how likely so uneven a split of the
+    severe errors is if the models are equally prone to them.
     """
 
     a: int
     b: int
     moves: NDArray[np.int64]
     n_same: int
+    p_value: float
 
     @property
     def n_images(self) -> int:
@@ -38,17 +49,17 @@ class Comparison:
     @property
     def n_both(self) -> int:
         """Images that both get wrong."""
-        return int(self.moves[1:, 1:].sum())
+        return int(self.moves[np.ix_(_IS_ERROR, _IS_ERROR)].sum())
 
     @property
     def fixed(self) -> NDArray[np.int64]:
         """int64 [T]: errors of a, by type, on images that b gets right."""
-        return np.where(np.arange(_N_TYPES) > 0, self.moves[:, 0], 0)
+        return np.where(_IS_ERROR, self.moves[:, _CORRECT], 0)
 
     @property
     def introduced(self) -> NDArray[np.int64]:
         """int64 [T]: errors of b, by type, on images that a gets right."""
-        return np.where(np.arange(_N_TYPES) > 0, self.moves[0], 0)
+        return np.where(_IS_ERROR, self.moves[_CORRECT], 0)
 
     @property
     def severe_only(self) -> tuple[int, int]:
@@ -58,9 +69,18 @@ class Comparison:
         return int(self.moves[place].sum() - both), int(self.moves[:, place].sum() - both)
 
     @property
-    def p_value(self) -> float:
-        """How likely so uneven a split of the severe errors is if the models are equally prone to them."""
-        return sign_test(*self.severe_only)
+    def kappa(self) -> float:
+        """Error consistency: agreement on which images are wrong beyond what two accuracies alone would give.
+
+        1 for the same images, 0 for chance, NaN where it is undefined.
+        """
+        n = self.n_images
+        if not n:
+            return float("nan")
+        wrong = self.moves[_IS_ERROR].sum() / n, self.moves[:, _IS_ERROR].sum() / n
+        observed = (self.moves[_CORRECT, _CORRECT] + self.n_both) / n
+        expected = wrong[0] * wrong[1] + (1 - wrong[0]) * (1 - wrong[1])
+        return float((observed - expected) / (1 - expected)) if expected < 1 else float("nan")
 
 
 def compare(run: RunTables, a: int, b: int) -> Comparison:
@@ -70,21 +90,103 @@ def compare(run: RunTables, a: int, b: int) -> Comparison:
     codes = first[shared].astype(np.int64) * _N_TYPES + second[shared]
     moves = np.bincount(codes, minlength=_N_TYPES**2).reshape(_N_TYPES, _N_TYPES)
     same = shared & (first > 0) & (run.prediction[a] == run.prediction[b])
-    return Comparison(a, b, moves, int(same.sum()))
+    return _compared([(a, b)], moves[None], np.array([same.sum()]))[0]
 
 
 def all_comparisons(run: RunTables, *, most: int) -> list[Comparison]:
     """Compare every two of the first ``most`` models of a run, each pair once, the better model first."""
     n_models = min(len(run.models), most)
-    return [compare(run, a, b) for a in range(n_models) for b in range(a + 1, n_models)]
+    pairs = [(a, b) for a in range(n_models) for b in range(a + 1, n_models)]
+    if not pairs:
+        return []
+    a, b = np.array(pairs).T
+    return _compared(pairs, _all_moves(run.error_type[:n_models])[a, :, b], _all_same(run, n_models)[a, b])
 
 
-def sign_test(n_first: int, n_second: int) -> float:
-    """Return the exact two-sided probability of a split at least as uneven as this, were both equally likely."""
-    n, fewer = n_first + n_second, min(n_first, n_second)
-    if n == 0:
-        return 1.0
-    log_factorial = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, n + 1)))))
-    k = np.arange(fewer + 1)
-    log_terms = log_factorial[n] - log_factorial[k] - log_factorial[n - k] - n * np.log(2)
-    return float(min(1.0, 2 * np.exp(log_terms).sum()))
+def _compared(
+    pairs: Sequence[tuple[int, int]], moves: NDArray[np.int64], n_same: NDArray[np.integer]
+) -> list[Comparison]:
+    """Return the comparisons of pairs from their moves int64 [P, T, T], all tests at once."""
+    place = ERROR_TYPES.index(SEVERE)
+    both = moves[:, place, place]
+    p_values = np.atleast_1d(sign_test(moves[:, place].sum(axis=1) - both, moves[:, :, place].sum(axis=1) - both))
+    rows = zip(pairs, moves, n_same.tolist(), p_values.tolist(), strict=True)
+    return [Comparison(a, b, move, same, p) for (a, b), move, same, p in rows]
+
+
+def _all_moves(error_type: NDArray[np.int8]) -> NDArray[np.int64]:
+    """Return int64 [M, T, M, T]: images by model, its type, other model, its type; a product of indicators."""
+    n_models, n_images = error_type.shape
+    shape = (n_models, _N_TYPES, n_models, _N_TYPES)
+    total = np.zeros((n_models * _N_TYPES,) * 2, dtype=np.int64)
+    types = np.arange(_N_TYPES, dtype=np.int8)[None, :, None]
+    for start in range(0, n_images, _CHUNK):
+        is_type = (error_type[:, None, start : start + _CHUNK] == types).astype(np.float32)  # exact below 2 ** 24
+        rows = is_type.reshape(len(total), -1)
+        total += (rows @ rows.T).astype(np.int64)
+    return total.reshape(shape)
+
+
+def _all_same(run: RunTables, n_models: int) -> NDArray[np.int64]:
+    """Return int64 [M, M]: how many errors two models share."""
+    cases = run.cases
+    of = np.repeat(np.arange(len(cases)), cases.n_makers)
+    total = np.zeros((n_models, n_models), dtype=np.int64)
+    for start in range(0, len(cases), _CHUNK):
+        inside = slice(cases.offsets[start], cases.offsets[min(start + _CHUNK, len(cases))])
+        makes = np.zeros((len(run.models), _CHUNK), dtype=np.float32)
+        makes[cases.makers[inside], of[inside] - start] = 1
+        total += (makes[:n_models] @ makes[:n_models].T).astype(np.int64)
+    return total
+
+
+@dataclass(frozen=True, eq=False)
+class Consensus:
+    """What M models agree on, over the k images that all were evaluated on.
+
+    ``n_wrong`` int64 [k] models get each image wrong by every accepted label, ``n_alike`` of them with the same class;
+    ``images`` int64 [k] are the images' rows, ``n_models`` those that count: the models evaluated on all images.
+    """
+
+    images: NDArray[np.int64]
+    n_wrong: NDArray[np.int64]
+    n_alike: NDArray[np.int64]
+    n_models: int
+
+    @property
+    def histogram(self) -> NDArray[np.int64]:
+        """int64 [n_models + 1]: images by how many models get them wrong."""
+        return np.bincount(self.n_wrong, minlength=self.n_models + 1)
+
+    @property
+    def nearly_all(self) -> NDArray[np.int64]:
+        """The rows of images that at least nine in ten models get wrong: look at the label first."""
+        is_doubtful: NDArray[np.bool_] = np.greater_equal(self.n_wrong, NEARLY_ALL * self.n_models)
+        return self.images[is_doubtful]
+
+
+def consensus(run: RunTables) -> Consensus:
+    """Return what the models that were evaluated on every image agree on."""
+    complete = whole_models(run)
+    images = np.arange(run.error_type.shape[1])
+    is_multi_label = np.array([COUNTS_AS[name] != "right" for name in ERROR_TYPES])
+    wrong = is_multi_label[run.error_type[complete]] & (run.error_type[complete] > 0)
+    model, image = np.nonzero(wrong)
+    codes = image.astype(np.int64) << 16 | run.prediction[complete][model, image]
+    distinct, counts = np.unique(codes, return_counts=True)
+    alike = np.zeros(len(images), dtype=np.int64)
+    np.maximum.at(alike, distinct >> 16, counts)
+    return Consensus(images, wrong.sum(axis=0), alike, len(complete))
+
+
+def whole_models(run: RunTables) -> NDArray[np.int64]:
+    """Return the places of the models that were evaluated on all images of the run."""
+    return np.flatnonzero((run.error_type != NOT_EVALUATED).all(axis=1))
+
+
+def peers_of(run: RunTables, model: int) -> NDArray[np.int64]:
+    """Return the places of a model's peers: whole models of the nearest multi-label accuracy, at most N_PEERS."""
+    mla = run.figures.accuracies["mla"][:, 0]
+    others = [place for place in whole_models(run).tolist() if place != model and np.isfinite(mla[place])]
+    nearest = sorted(others, key=lambda place: abs(mla[place] - mla[model]))[:N_PEERS]
+    return np.array(sorted(nearest) if np.isfinite(mla[model]) else [], dtype=np.int64)

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from imagenet_errors.chain import ERROR_TYPES
-from imagenet_errors.compare import RATES, Comparison, PairedTest
+from imagenet_errors.compare import RATES, ModelComparison, PairedTest
 
 _TITLES = {
     "top1_accuracy": "top-1 accuracy",
@@ -18,7 +18,7 @@ _TITLES = {
 Rows = list[tuple[str, ...]]
 
 
-def comparison_view(comparison: Comparison) -> RenderableType:
+def comparison_view(comparison: ModelComparison) -> RenderableType:
     """Return the comparison for the terminal."""
     parts: list[RenderableType] = [Text(line) for line in _lines(comparison)]
     for title, head, rows in _tables(comparison):
@@ -31,7 +31,7 @@ def comparison_view(comparison: Comparison) -> RenderableType:
     return Group(*parts)
 
 
-def comparison_markdown(comparison: Comparison) -> str:
+def comparison_markdown(comparison: ModelComparison) -> str:
     """Return the comparison as Markdown."""
     lines = [f"### {_escaped(_title(comparison))}", ""]
     lines += [f"- {_escaped(line)}" for line in _lines(comparison)]
@@ -48,11 +48,11 @@ def _escaped(text: str) -> str:
     return text
 
 
-def _title(comparison: Comparison) -> str:
+def _title(comparison: ModelComparison) -> str:
     return f"{comparison.first.model} → {comparison.second.model}"
 
 
-def _lines(comparison: Comparison) -> list[str]:
+def _lines(comparison: ModelComparison) -> list[str]:
     changed, n_common = comparison.n_changed_predictions, comparison.n_common
     lines = [*comparison.notes]
     if n_common:
@@ -70,7 +70,7 @@ def _test(test: PairedTest) -> str:
     return f"only the first on {test.only_first:,} images, only the second on {test.only_second:,} (exact McNemar {p})"
 
 
-def _tables(comparison: Comparison) -> list[tuple[str, tuple[str, ...], Rows]]:
+def _tables(comparison: ModelComparison) -> list[tuple[str, tuple[str, ...], Rows]]:
     first, second = comparison.first, comparison.second
     head = ("", first.model, second.model, "change")
     rates: Rows = []

@@ -1,14 +1,21 @@
-"""Figures for a paper: each error type's portion against accuracy, for all models, on scales that never change.
+"""Figures for a paper. Few models: their errors as stacked bars, and each type's share beside the published line.
+Many models: each error type's portion against accuracy, on scales that never change.
 
-Source: Peychev et al., NeurIPS 2023, section 5: portions of top-1 errors against top-1 accuracy and of multi-label
-    errors against multi-label accuracy, linear fits, and the two-piece fit of model failures split at MLA 90.
-Differs: a group's portions stand against the group's own accuracy; top-1 is over the evaluated images.
+Source: Peychev et al., NeurIPS 2023: portions of top-1 errors against top-1 accuracy and of multi-label errors against
+    multi-label accuracy (of all images, for every group of classes), linear fits, and the two-piece fit of model
+    failures split at an MLA of 90.
+Differs: top-1 is over the evaluated images; where a line leaves the data, a smooth curve is drawn.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -17,13 +24,22 @@ import numpy as np
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.files import written_whole
 from imagenet_errors.labels import GROUPS
-from imagenet_errors.measure import IS_MULTI_LABEL_ERROR
+from imagenet_errors.mistakes import Progress, silent
 from imagenet_errors.problems import InputError
-from imagenet_errors.report.fits import TWO_PIECE_SPLIT, LinearFit, fit_line, two_piece
-from imagenet_errors.report.groupings import GROUPINGS, Category, categories
-from imagenet_errors.report.looks import SEVERE
-from imagenet_errors.report.published import Points
-from imagenet_errors.report.scales import ACCURACY_NAME, ACCURACY_RANGE, ERRORS_NAME, most_percent
+from imagenet_errors.report.factors import FactorRates, factor_figure, factors_csv
+from imagenet_errors.report.fits import TWO_PIECE_SPLIT, LinearFit, curve, fit_line, two_piece
+from imagenet_errors.report.looks import (
+    ACCURACY_NAME,
+    ACCURACY_RANGE,
+    ERRORS_NAME,
+    SEVERE,
+    in_prose,
+    look_of,
+    looks,
+    most_percent,
+)
+from imagenet_errors.report.points import GROUPINGS, Category, Points, categories, comparable, error_types
+from imagenet_errors.shipped import needs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,6 +47,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("png", "svg", "pdf")
 AMONG = ("multi_label", "top1")
+X_AXES = ("all", "group")
 STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 7.5,
@@ -46,21 +63,30 @@ STYLE: dict[Any, Any] = {
     "xtick.major.width": 0.7,
     "ytick.major.width": 0.7,
     "legend.frameon": False,
+    "figure.constrained_layout.w_pad": 0.12,
     "pdf.fonttype": 42,  # text stays text
     "svg.fonttype": "none",
     "svg.hashsalt": "imagenet-errors",  # the same data give the same file
 }
-_INK, _SOFT, _CLOUD = "#1d1c1a", "#77736a", "#c9c4b8"
-_DPI = 220
+_INK, _SOFT, _CLOUD, _FRONT = "#1d1c1a", "#77736a", "#c9c4b8", "#3b6f9c"
+_DPI = 200
+FEW_MODELS = 10
+"""So many models are shown one by one, in bars; more as a cloud."""
 FEWEST_FITTED = 5
 """A line through fewer models says nothing of models at large."""
 _FEWEST_OF_KIND = 20
 """Kinds of models with at least so many get a line of their own."""
+_MOST_NAMED = 12
+_WORTH_PROCESSES = 4
 
 
 @dataclass(frozen=True, eq=False)
 class FigureRequest:
-    """What to draw: ``points`` in front, ``behind`` in grey; ``groupings`` by which the points are told apart."""
+    """What to draw: ``points`` in front, ``behind`` in grey; ``groupings`` by which the points are told apart.
+
+    ``only`` just these error types, all if empty. ``named``: write models' names beside outliers and the frontier.
+    ``x_axis``: accuracy of ``all`` images for every group, as published, or of the ``group`` itself.
+    """
 
     points: Points
     out: Path
@@ -68,13 +94,25 @@ class FigureRequest:
     groupings: tuple[str, ...] = ("data",)
     formats: tuple[str, ...] = FORMATS
     only: tuple[str, ...] = ()
-    """Just these error types; all, if empty."""
     named: bool = False
-    """Write the models' names beside them (for few models)."""
+    x_axis: str = "all"
+    factors: tuple[FactorRates, ...] = ()
 
 
-def write_figures(request: FigureRequest) -> list[Path]:
+@dataclass(frozen=True)
+class _Plan:
+    """A figure to come: its file's name without ending, title, description, and what draws it."""
+
+    name: str
+    title: str
+    description: str
+    draw: Callable[[], Figure]
+
+
+def write_figures(request: FigureRequest, *, jobs: int = 1, progress: Progress = silent) -> list[Path]:
     """Draw and write every figure; return the files, in the order written.
+
+    ``jobs``: processes to draw in; more than one needs a main module that may be imported again.
 
     Raises
     ------
@@ -82,65 +120,124 @@ def write_figures(request: FigureRequest) -> list[Path]:
         matplotlib is not installed, or a grouping, format or error type is unknown.
     """
     _check(request)
-    try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure  # noqa: F401  # only whether it is there
-    except ImportError:
-        raise InputError(
-            "figures", "need matplotlib, which is not installed", fix="Run: pip install 'imagenet-errors[report]'"
-        ) from None
-    wanted = request.only or ERROR_TYPES
+    needs("matplotlib", extra="report")
+    numbers = range(len(list(_plans(request))))
+    draw = partial(_draw, request)
     written: list[Path] = []
-    with mpl.rc_context(STYLE):
-        for grouping in request.groupings:
-            told = categories(request.points, grouping)
-            portions = [(among, name) for among in AMONG for name in error_types(among) if name in wanted]
-            for among, error_type in portions:
-                figure = portion_figure(request, told, error_type, among=among)
-                written += _save(figure, request, f"{among}/{grouping}/{error_type}")
-        if SEVERE in wanted:
-            written += _save(two_piece_figure(request), request, f"{SEVERE}_two_piece")
+    if jobs > 1 and len(numbers) >= _WORTH_PROCESSES:
+        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+            for paths in progress("Drawing figures", pool.map(draw, numbers), len(numbers)):
+                written += paths
+    else:
+        for number in progress("Drawing figures", numbers, len(numbers)):
+            written += draw(number)
+    if request.factors:
+        written.append(_write_text(request.out / "factors.csv", factors_csv(request.factors)))
     return written
 
 
-def error_types(among: str) -> tuple[str, ...]:
-    """Return the types that have a portion among ``top1`` or ``multi_label`` errors."""
-    is_one = IS_MULTI_LABEL_ERROR if among == "multi_label" else np.arange(len(ERROR_TYPES)) > 0
-    return tuple(name for name, counts in zip(ERROR_TYPES, is_one, strict=True) if counts)
+def _draw(request: FigureRequest, number: int) -> list[Path]:
+    """Draw and write one of the figures."""
+    import matplotlib as mpl
+
+    plan = next(islice(_plans(request), number, None))
+    with mpl.rc_context(STYLE):
+        return _save(plan, request)
 
 
 def _check(request: FigureRequest) -> None:
     for what, given, known in (
         ("--by", request.groupings, tuple(GROUPINGS)),
         ("--format", request.formats, FORMATS),
-        ("--type", request.only, ERROR_TYPES[1:]),
+        ("--type", request.only, tuple(name for name in ERROR_TYPES if name != "correct")),
+        ("--x-axis", (request.x_axis,), X_AXES),
     ):
         unknown = [name for name in given if name not in known]
         if unknown:
             raise InputError(what, f"no {unknown[0]!r}", fix=f"Choose from: {', '.join(known)}.")
 
 
-def portion_figure(request: FigureRequest, told: Sequence[Category], error_type: str, *, among: str) -> Figure:
-    """Return one type's portion against accuracy: a panel for each group of classes, a legend beneath."""
+def _plans(request: FigureRequest) -> Iterator[_Plan]:
+    n = len(request.points)
+    if n <= FEW_MODELS:
+        yield _Plan("bars", f"Errors of {n} models by type", _bars_text(request), lambda: bar_figure(request))
+        yield _Plan("shares", f"Shares of error types of {n} models", _shares_text(request), lambda: dumbbell(request))
+    else:
+        yield from _clouds(request)
+    for rates in request.factors:
+        what = "Each error type's rate by ImageNet-X factor, over its rate among all images."
+        yield _Plan(f"factors/{rates.model}", f"{rates.model} by factor", what, partial(factor_figure, rates))
+
+
+def _clouds(request: FigureRequest) -> Iterator[_Plan]:
+    wanted = request.only or ERROR_TYPES
+    merged = comparable(SEVERE, request.points, request.behind)
+    for grouping in request.groupings:
+        kinds = categories(request.points, grouping)
+        for among in AMONG:
+            for names in [*((name,) for name in error_types(among)), *([merged] if len(merged) > 1 else [])]:
+                if not set(names) & set(wanted) or not _is_drawable(request.points, names, among):
+                    continue
+                yield _Plan(
+                    f"{among}/{grouping}/{'+'.join(names)}",
+                    f"{_types_text(names)} against {ACCURACY_NAME[among]}",
+                    f"{len(request.points)} models; share of {_types_text(names)} among {ERRORS_NAME[among]}, by "
+                    f"{_x_text(among, request)}.",
+                    partial(portion_figure, request, kinds, names, among=among),
+                )
+    if SEVERE in wanted and len(merged) == 1:
+        lines = f"lines below and from an MLA of {TWO_PIECE_SPLIT:.0f}"
+        what = f"Share of model failures among the multi-label errors of {len(request.points)} models, with {lines}."
+        yield _Plan(f"{SEVERE}_two_piece", "Model failures by accuracy", what, lambda: two_piece_figure(request))
+
+
+def _is_drawable(points: Points, names: tuple[str, ...], among: str) -> bool:
+    """Tell whether anything is known of the types: their exact share, or at least bounds."""
+    if np.isfinite(points.portions(names, among=among)).any():
+        return True
+    return len(names) == 1 and bool(np.isfinite(points.bounds(names[0], among=among)[1]).any())
+
+
+def _types_text(names: Sequence[str]) -> str:
+    return " + ".join(in_prose(name) for name in names)
+
+
+def _x_text(among: str, request: FigureRequest) -> str:
+    whose = "of all images" if request.x_axis == "all" else "on the group itself"
+    return f"{ACCURACY_NAME[among]} {whose}"
+
+
+def portion_figure(request: FigureRequest, kinds: Sequence[Category], names: Sequence[str], *, among: str) -> Figure:
+    """Return the portion of a type, or of several together, against accuracy: a panel for each group, a legend beneath.
+
+    A share that is known within bounds only is drawn as an interval, and no line is put through it.
+    """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7.0, 5.6), layout="constrained")
+    figure = Figure(figsize=(7.0, 5.6))  # margins are fixed: finding them anew takes as long as drawing
     axes = figure.subplots(2, 2, sharex=True, sharey=True)
+    figure.subplots_adjust(left=0.1, right=0.985, top=0.955, bottom=0.17, wspace=0.07, hspace=0.17)
     for axis, group in zip(axes.ravel(), GROUPS, strict=True):
-        _frame(axis, error_type, among=among, title=group)
+        _frame(axis, names, among=among, title=group)
         if request.behind is not None:
-            _scatter(axis, request.behind, error_type, among=among, group=group, color=_CLOUD, s=7)
-        n_outside = _draw_points(axis, request, told, error_type, among=among, group=group)
-        x, y = _xy(request.points, error_type, among=among, group=group)
-        _draw_kinds(axis, told, x, y)
-        fit = fit_line(x, y)
-        _draw_fit(axis, fit, color=_INK)
+            x, y = _xy(request.behind, names, request, among=among, group=group)
+            axis.scatter(x, y, s=7, color=_CLOUD, linewidths=0, alpha=0.6)
+        x, y = _xy(request.points, names, request, among=among, group=group)
+        n_outside = _draw_points(axis, kinds, x, y)
+        _draw_bounds(axis, request, names, among=among, group=group)
+        if request.named:
+            _name_points(axis, request.points.models, x, y)
+        _draw_kinds(axis, kinds, x, y)
+        fit = _draw_trend(axis, x, y)
         _note(axis, fit, n_outside)
     for axis in axes[1]:
-        axis.set_xlabel(f"{ACCURACY_NAME[among]} on the group, %")
+        axis.set_xlabel(f"{_x_text(among, request)}, %")
     for axis in axes[:, 0]:
-        axis.set_ylabel(f"{error_type}, % of {ERRORS_NAME[among]}")
-    _legend(figure, told, n_behind=0 if request.behind is None else len(request.behind))
+        axis.set_ylabel(
+            f"{textwrap.fill(_types_text(names), 44)},\n% of {ERRORS_NAME[among]}",
+            fontsize=7 if len(names) == 1 else 5.5,
+        )
+    _legend(figure, kinds, n_behind=0 if request.behind is None else len(request.behind))
     return figure
 
 
@@ -150,79 +247,227 @@ def two_piece_figure(request: FigureRequest) -> Figure:
 
     figure = Figure(figsize=(5.0, 3.6), layout="constrained")
     axis = figure.subplots()
-    _frame(axis, SEVERE, among="multi_label", title="")
+    _frame(axis, (SEVERE,), among="multi_label", title="")
     if request.behind is not None:
-        _scatter(axis, request.behind, SEVERE, among="multi_label", group="all", color=_CLOUD, s=8)
-    x, y = _xy(request.points, SEVERE, among="multi_label", group="all")
-    axis.scatter(x, y, s=10, color="#3b6f9c", alpha=0.75, linewidths=0)
-    _name_points(axis, request, x, y)
+        x, y = _xy(request.behind, (SEVERE,), request, among="multi_label", group="all")
+        axis.scatter(x, y, s=8, color=_CLOUD, linewidths=0, alpha=0.6)
+    x, y = _xy(request.points, (SEVERE,), request, among="multi_label", group="all")
+    axis.scatter(x, y, s=10, color=_FRONT, alpha=0.75, linewidths=0)
+    if request.named:
+        _name_points(axis, request.points.models, x, y)
     axis.axvline(TWO_PIECE_SPLIT, color=_SOFT, linewidth=0.7, linestyle=(0, (2, 3)))
-    for fit, place in zip(two_piece(x, y), ("below", "from"), strict=True):
-        _draw_fit(axis, fit, color="#b4233c", label=_slope_text(fit, place))
+    for fit, where in zip(two_piece(x, y), ("below", "from"), strict=True):
+        _draw_line(axis, fit, color=look_of(SEVERE).light, label=_slope_text(fit, where))
     axis.set_xlabel(f"{ACCURACY_NAME['multi_label']}, %")
-    axis.set_ylabel(f"{SEVERE}, % of {ERRORS_NAME['multi_label']}")
+    axis.set_ylabel(f"{in_prose(SEVERE)}, % of {ERRORS_NAME['multi_label']}")
     if any(_is_worth_a_line(fit) for fit in two_piece(x, y)):
         axis.legend(loc="lower left")
     return figure
 
 
-def _slope_text(fit: LinearFit | None, place: str) -> str:
+def bar_figure(request: FigureRequest) -> Figure:
+    """Return few models' top-1 errors by type, as stacked bars; the numbers where they fit."""
+    from matplotlib.figure import Figure
+
+    points = request.points
+    order = np.argsort(-np.nan_to_num(points.mla[:, 0]), kind="stable")
+    figure = Figure(figsize=(7.0, 0.9 + 0.42 * len(order)), layout="constrained")
+    axis = figure.subplots()
+    widest = max(1, int(points.counts[:, 0, 1:].sum(axis=1).max()))
+    for row, model in enumerate(order):
+        left = 0
+        for place, look in enumerate(looks()):
+            count = int(points.counts[model, 0, place])
+            if look.name == "correct" or not count:
+                continue
+            is_open = bool(points.is_open[model, place])
+            axis.barh(row, count, left=left, color=look.light, edgecolor="white", linewidth=0.6, hatch="///" * is_open)
+            if count > 0.045 * widest:
+                text = axis.text(left + count / 2, row, f"{'≤ ' * is_open}{count:,}", color=look.light_ink)
+                text.set(ha="center", va="center", fontsize=6)
+                text.set_bbox({"facecolor": look.light, "edgecolor": "none", "pad": 0.8})
+            left += count
+    labels = [f"{points.models[model]} (MLA {points.mla[model, 0]:.1f})" for model in order]
+    axis.set_yticks(range(len(order)), labels, parse_math=False)
+    axis.invert_yaxis()
+    axis.grid(visible=False, axis="y")
+    axis.set_xlabel("top-1 errors")
+    _type_legend(figure, points)
+    return figure
+
+
+def _type_legend(figure: Figure, points: Points) -> None:
+    from matplotlib.patches import Patch
+
+    there = [look for place, look in enumerate(looks()) if place and points.counts[:, 0, place].any()]
+    handles = [Patch(color=look.light, label=in_prose(look.name)) for look in there]
+    if points.open_types:
+        handles.append(Patch(facecolor="white", edgecolor=_SOFT, hatch="///", label="hangs on missing evidence"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(4, len(handles)), fontsize=6.5)
+
+
+def dumbbell(request: FigureRequest) -> Figure:
+    """Return few models' shares of multi-label errors, a panel for each type, beside the line through the published.
+
+    Types that hang on missing evidence stand together, as far as their share is exact only together.
+    """
+    from matplotlib.figure import Figure
+
+    points = request.points
+    merged = comparable(SEVERE, points, request.behind)
+    single = [(name,) for name in error_types("multi_label") if name not in points.open_types and name not in merged]
+    panels = [merged, *single]
+    order = np.argsort(-np.nan_to_num(points.mla[:, 0]), kind="stable")
+    figure = Figure(figsize=(7.0, 0.9 + (0.32 + 0.2 * len(order)) * len(panels)), layout="constrained")
+    axes = np.atleast_1d(figure.subplots(len(panels), 1))
+    spans = [_draw_dumbbells(axis, request, names, order) for axis, names in zip(axes, panels, strict=True)]
+    half = 0.5 * max(5.0, *(high - low for low, high in spans)) + 1  # of one length, so that the panels compare
+    for axis, (low, high) in zip(axes, spans, strict=True):
+        axis.set_xlim((low + high) / 2 - half, (low + high) / 2 + half)
+    beside = "; ring: published models of the same MLA" if request.behind else ""
+    axes[-1].set_xlabel(f"% of multi-label errors{beside}")
+    return figure
+
+
+def _draw_dumbbells(axis: Axes, request: FigureRequest, names: tuple[str, ...], order: Any) -> tuple[float, float]:
+    """Draw a panel; return the least and the largest share in it."""
+    points = request.points
+    share, mla = points.portions(names, among="multi_label"), points.accuracy("multi_label")
+    expected = _published_share(request.behind, names, mla)
+    colour = look_of(names[-1]).light
+    for row, model in enumerate(order):
+        if np.isfinite(expected[model]):
+            axis.plot([expected[model], share[model]], [row, row], color=_CLOUD, linewidth=2, zorder=1)
+            axis.plot(expected[model], row, "o", color="white", markeredgecolor=_SOFT, markersize=5, zorder=2)
+        axis.plot(share[model], row, "o", color=colour, markersize=5.5, zorder=3)
+    axis.set_yticks(range(len(order)), [points.models[model] for model in order], parse_math=False)
+    axis.set_ylim(len(order) - 0.5, -0.5)
+    axis.set_title(_types_text(names), loc="left")
+    shown = np.concatenate((share, expected))
+    return float(np.nanmin(shown, initial=100.0)), float(np.nanmax(shown, initial=0.0))
+
+
+def _published_share(behind: Points | None, names: Sequence[str], mla: Any) -> Any:
+    """Return the published trend's share at each MLA; NaN outside the published models, or without them."""
+    if behind is None:
+        return np.full(len(mla), np.nan)
+    x, y = behind.accuracy("multi_label"), behind.portions(names, among="multi_label")
+    trend, line = curve(x, y), fit_line(x, y)
+    if line is None:
+        return np.full(len(mla), np.nan)
+    heights = np.interp(mla, *trend) if trend is not None else line.at(mla)
+    return np.where((mla >= line.x_min) & (mla <= line.x_max), heights, np.nan)
+
+
+def _bars_text(request: FigureRequest) -> str:
+    models = ", ".join(request.points.models)
+    return f"Top-1 errors of {models} by error type, from class overlaps to model failures."
+
+
+def _shares_text(request: FigureRequest) -> str:
+    beside = "" if request.behind is None else f", beside the trend of {len(request.behind)} published models"
+    return f"Share of each error type among the multi-label errors of {', '.join(request.points.models)}{beside}."
+
+
+def _slope_text(fit: LinearFit | None, where: str) -> str:
     if fit is None:
         return ""
-    return f"{place} MLA {TWO_PIECE_SPLIT:.0f}: {fit.slope:+.2f} a point ({fit.n} models)".replace("-", "−")
+    return f"{where} MLA {TWO_PIECE_SPLIT:.0f}: {fit.slope:+.2f} pp per MLA point ({fit.n} models)".replace("-", "−")
 
 
-def _frame(axis: Axes, error_type: str, *, among: str, title: str) -> None:
+def _frame(axis: Axes, names: Sequence[str], *, among: str, title: str) -> None:
     axis.set_xlim(*ACCURACY_RANGE[among])
-    axis.set_ylim(0, most_percent(error_type))
+    axis.set_ylim(0, min(100.0, sum(most_percent(name) for name in names)))
     if title:
         axis.set_title(title, loc="left")
 
 
-def _xy(points: Points, error_type: str, *, among: str, group: str) -> tuple[Any, Any]:
-    return points.accuracy(among, group), points.portions(error_type, among=among, group=group)
+def _xy(points: Points, names: Sequence[str], request: FigureRequest, *, among: str, group: str) -> tuple[Any, Any]:
+    x = points.accuracy(among, group if request.x_axis == "group" else "all")
+    return x, points.portions(names, among=among, group=group)
 
 
-def _scatter(axis: Axes, points: Points, error_type: str, *, among: str, group: str, **look: Any) -> None:
-    x, y = _xy(points, error_type, among=among, group=group)
-    axis.scatter(x, y, linewidths=0, alpha=0.6, **look)
-
-
-def _draw_points(
-    axis: Axes, request: FigureRequest, told: Sequence[Category], error_type: str, *, among: str, group: str
-) -> int:
+def _draw_points(axis: Axes, kinds: Sequence[Category], x: Any, y: Any) -> int:
     """Draw every category of models; return how many models lie outside the fixed scale."""
-    x, y = _xy(request.points, error_type, among=among, group=group)
-    for category in told:
+    for category in kinds:
         inside = category.holds
         axis.scatter(x[inside], y[inside], s=12, color=category.colour, marker=category.marker, alpha=0.7, linewidths=0)
-    _name_points(axis, request, x, y)
-    (low, high), top = ACCURACY_RANGE[among], most_percent(error_type)
+    (low, high), top = axis.get_xlim(), axis.get_ylim()[1]
     known = np.isfinite(x) & np.isfinite(y)
     return int((known & ~((x >= low) & (x <= high) & (y <= top))).sum())
 
 
-def _name_points(axis: Axes, request: FigureRequest, x: Any, y: Any) -> None:
-    for name, at, up in zip(request.points.models, x, y, strict=True) if request.named else ():
+def _draw_bounds(axis: Axes, request: FigureRequest, names: Sequence[str], *, among: str, group: str) -> None:
+    """Draw an interval for each model whose share is known within bounds only."""
+    if len(names) != 1:
+        return
+    low, high = request.points.bounds(names[0], among=among, group=group)
+    x = request.points.accuracy(among, group if request.x_axis == "group" else "all")
+    wide = np.isfinite(high) & (high > low)
+    axis.vlines(x[wide], low[wide], high[wide], color=_FRONT, linewidth=0.8, alpha=0.5)
+
+
+def _name_points(axis: Axes, models: Sequence[str], x: Any, y: Any) -> None:
+    """Name the frontier and the outliers, as many as there is room for without one name over another."""
+    known = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
+    if not len(known):
+        return
+    renderer = axis.figure.canvas.get_renderer() if hasattr(axis.figure.canvas, "get_renderer") else None
+    taken: list[Any] = []
+    for model in _worth_naming(known, x, y)[:_MOST_NAMED]:
         # parse_math off: a "$" in a model's name is a "$", not a formula.
-        axis.annotate(name, (at, up), (4, 3), textcoords="offset points", fontsize=5.5, color=_INK, parse_math=False)
+        for dx, dy, align in ((4, 3, "left"), (-4, 3, "right"), (4, -7, "left"), (-4, -7, "right")):
+            text = axis.annotate(
+                models[model], (x[model], y[model]), (dx, dy), textcoords="offset points", ha=align, fontsize=5.5,
+                color=_INK, parse_math=False,
+            )  # fmt: skip
+            box = text.get_window_extent(renderer)
+            if axis.bbox.x0 <= box.x0 and box.x1 <= axis.bbox.x1 and not any(box.overlaps(other) for other in taken):
+                taken.append(box)
+                break
+            text.remove()
+
+
+def _worth_naming(known: Any, x: Any, y: Any) -> list[int]:
+    """Return models by how much their name tells: the most accurate, the extremes, then those far from the line."""
+    fit = fit_line(x[known], y[known])
+    off = np.abs(y[known] - fit.at(x[known])) if fit is not None else np.zeros(len(known))
+    first = [
+        known[np.argmax(x[known])],
+        known[np.argmin(y[known])],
+        known[np.argmax(y[known])],
+        known[np.argmin(x[known])],
+    ]
+    return list(dict.fromkeys(int(model) for model in [*first, *known[np.argsort(-off, kind="stable")]]))
 
 
 def _is_worth_a_line(fit: LinearFit | None) -> TypeGuard[LinearFit]:
     return fit is not None and fit.n >= FEWEST_FITTED
 
 
-def _draw_kinds(axis: Axes, told: Sequence[Category], x: Any, y: Any) -> None:
-    """Draw thin lines through the larger kinds of models, where there are several."""
-    large = [category for category in told if category.holds.sum() >= _FEWEST_OF_KIND]
+def _draw_kinds(axis: Axes, kinds: Sequence[Category], x: Any, y: Any) -> None:
+    """Draw thin lines, or curves, through the larger kinds of models, where there are several."""
+    large = [category for category in kinds if category.holds.sum() >= _FEWEST_OF_KIND]
     for category in large if len(large) > 1 else ():
-        fit = fit_line(x[category.holds], y[category.holds])
+        inside = category.holds
+        fit, smooth = fit_line(x[inside], y[inside]), curve(x[inside], y[inside])
         if fit is not None:
             ends = np.array([fit.x_min, fit.x_max])
-            axis.plot(ends, fit.at(ends), color=category.colour, linewidth=0.9, alpha=0.9)
+            line = smooth if smooth is not None else (ends, fit.at(ends))
+            axis.plot(*line, color=category.colour, linewidth=0.9, alpha=0.9)
 
 
-def _draw_fit(axis: Axes, fit: LinearFit | None, *, color: str, label: str = "") -> None:
+def _draw_trend(axis: Axes, x: Any, y: Any) -> LinearFit | None:
+    """Draw a smooth curve where a line leaves the data, else the line with its band; return the line for its slope."""
+    fit, smooth = fit_line(x, y), curve(x, y)
+    if smooth is not None:
+        axis.plot(*smooth, color=_INK, linewidth=1.2)
+    else:
+        _draw_line(axis, fit, color=_INK)
+    return fit
+
+
+def _draw_line(axis: Axes, fit: LinearFit | None, *, color: str, label: str = "") -> None:
     if not _is_worth_a_line(fit):
         return
     x = np.linspace(fit.x_min, fit.x_max, 60)
@@ -233,41 +478,82 @@ def _draw_fit(axis: Axes, fit: LinearFit | None, *, color: str, label: str = "")
 
 def _note(axis: Axes, fit: LinearFit | None, n_outside: int) -> None:
     """Write the line's slope, and how many models the fixed scale leaves out, into the panel's title line."""
-    told = [f"{fit.slope:+.2f} a point".replace("-", "−")] if _is_worth_a_line(fit) else []
-    told += [f"{n_outside} outside the scale"] if n_outside else []
-    axis.set_title("; ".join(told), loc="right", fontsize=6.5, fontweight="normal", color=_SOFT)
+    notes = [f"{fit.slope:+.2f} pp per point".replace("-", "−")] if _is_worth_a_line(fit) else []
+    notes += [f"{n_outside} outside the scale"] if n_outside else []
+    axis.set_title("; ".join(notes), loc="right", fontsize=6.5, fontweight="normal", color=_SOFT)
 
 
-def _legend(figure: Figure, told: Sequence[Category], *, n_behind: int) -> None:
+def _legend(figure: Figure, kinds: Sequence[Category], *, n_behind: int) -> None:
     from matplotlib.lines import Line2D
 
     handles: list[Any] = [
         Line2D([], [], linestyle="", marker=category.marker, color=category.colour, markersize=4.5, label=category.name)
-        for category in told
+        for category in kinds
     ]
     if n_behind:
-        cloud = Line2D(
-            [], [], linestyle="", marker="o", color=_CLOUD, markersize=4, label=f"{n_behind} published models"
-        )
-        handles.append(cloud)
-    handles.append(Line2D([], [], color=_INK, linewidth=1.2, label="linear fit of all, 95 % band"))
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 4), fontsize=6.5)
+        label = f"{n_behind} published models"
+        handles.append(Line2D([], [], linestyle="", marker="o", color=_CLOUD, markersize=4, label=label))
+    handles.append(Line2D([], [], color=_INK, linewidth=1.2, label="trend of all (line with 95 % band, or curve)"))
+    figure.legend(handles=handles, loc="lower center", ncols=min(len(handles), 4), fontsize=6.5)
 
 
-def _save(figure: Figure, request: FigureRequest, name: str) -> list[Path]:
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # the layout is found now, and need not be found again for every format
+def _save(plan: _Plan, request: FigureRequest) -> list[Path]:
+    figure = plan.draw()
+    if figure.get_layout_engine() is not None:
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")  # the layout is found now, and need not be found again for every format
     paths = []
     for kind in request.formats:
-        path = request.out / f"{name}.{kind}"
+        path = request.out / f"{plan.name}.{kind}"
         try:
-            with written_whole(path) as partial:
-                figure.savefig(partial, format=kind, dpi=_DPI, metadata=_METADATA[kind])
+            with written_whole(path) as unfinished:
+                _PRINTERS[kind](figure, unfinished, plan)
         except OSError as error:
             raise InputError(path, f"cannot be written: {error.strerror}", fix="Choose another --out.") from None
         paths.append(path)
     return paths
 
 
-# Without the date, so that a figure drawn again is the same file.
-_METADATA: dict[str, dict[str, Any]] = {"png": {}, "svg": {"Date": None}, "pdf": {"CreationDate": None}}
+# Straight to the canvas of each format: savefig would draw everything twice. Without the date, so that a figure drawn
+# again is the same file.
+def _print_png(figure: Figure, path: Path, _plan: _Plan) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    figure.dpi = _DPI
+    FigureCanvasAgg(figure).print_png(path)
+
+
+def _print_pdf(figure: Figure, path: Path, plan: _Plan) -> None:
+    from matplotlib.backends.backend_pdf import FigureCanvasPdf
+
+    FigureCanvasPdf(figure).print_pdf(path, metadata={"CreationDate": None, "Title": plan.title})
+
+
+def _print_svg(figure: Figure, path: Path, plan: _Plan) -> None:
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    FigureCanvasSVG(figure).print_svg(path, metadata={"Date": None, "Title": plan.title})
+    _describe(path, plan)
+
+
+_PRINTERS = {"png": _print_png, "svg": _print_svg, "pdf": _print_pdf}
+
+
+def _describe(path: Path, plan: _Plan) -> None:
+    """Give an SVG a title and a description that screen readers read, as its first elements."""
+    from xml.sax.saxutils import escape
+
+    text = path.read_text(encoding="utf-8")
+    start = text.index(">", text.index("<svg ")) + 1
+    end = text.index("</title>", start) + len("</title>") if text[start:].lstrip().startswith("<title>") else start
+    head = f"\n <title>{escape(plan.title)}</title>\n <desc>{escape(plan.description)}</desc>"
+    path.write_text(text[:start] + head + text[end:], encoding="utf-8")
+
+
+def _write_text(path: Path, text: str) -> Path:
+    try:
+        with written_whole(path) as unfinished:
+            unfinished.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InputError(path, f"cannot be written: {error.strerror}", fix="Choose another --out.") from None
+    return path

@@ -1,19 +1,25 @@
-"""Straight lines through clouds of models, with the band in which the line itself may lie."""
+"""Lines through clouds of models with their confidence bands, and intervals of rates; the mathematics is scipy's."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from imagenet_errors.shipped import needs
+
 TWO_PIECE_SPLIT = 90.0
 """MLA in percent at which the portion of model failures starts to fall faster.
 
-Source: Peychev et al., NeurIPS 2023, section 5 (model failures by MLA).
+Source: Peychev et al., NeurIPS 2023, model failures by MLA.
 """
-_NORMAL_975 = 1.959963984540054
-_STUDENT_975 = {1: 12.7062047, 2: 4.3026527, 3: 3.1824463, 4: 2.7764451}
+_LEAST_GAIN = 0.15
+"""A curve is drawn instead of a line where it leaves at least this share less of the variance unexplained."""
+_FEWEST_FOR_CURVE = 30
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -33,50 +39,93 @@ class LinearFit:
     x_min: float
     x_max: float
 
-    def at(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    def at(self, x: Floats) -> Floats:
         """Return the line's height at each x."""
         return self.intercept + self.slope * x
 
-    def half_band(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+    def half_band(self, x: Floats) -> Floats:
         """Return half the height of the 95 % confidence band of the line at each x."""
         error = self.spread * np.sqrt(1 / self.n + (x - self.x_mean) ** 2 / self.x_squares)
-        return student_975(self.n - 2) * error
+        band: Floats = _special().stdtrit(self.n - 2, 0.975) * error
+        return band
 
 
-def fit_line(x: NDArray[np.float64], y: NDArray[np.float64]) -> LinearFit | None:
+def fit_line(x: Floats, y: Floats) -> LinearFit | None:
     """Fit y over x where both are known; None for fewer than three points, or points of one x only."""
-    known = np.isfinite(x) & np.isfinite(y)
-    x, y = x[known], y[known]
+    x, y = _known(x, y)
     if len(x) < 3 or np.ptp(x) == 0:
         return None
-    deviation = x - x.mean()
-    squares = float(deviation @ deviation)
-    slope = float(deviation @ (y - y.mean())) / squares
-    intercept = float(y.mean() - slope * x.mean())
+    slope, intercept = np.polyfit(x, y, 1)
     spread = float(np.sqrt(np.sum((y - intercept - slope * x) ** 2) / (len(x) - 2)))
-    return LinearFit(slope, intercept, len(x), spread, float(x.mean()), squares, float(x.min()), float(x.max()))
+    squares = float(np.sum((x - x.mean()) ** 2))
+    return LinearFit(
+        float(slope), float(intercept), len(x), spread, float(x.mean()), squares, float(x.min()), float(x.max())
+    )
 
 
-def two_piece(
-    x: NDArray[np.float64], y: NDArray[np.float64], *, split: float = TWO_PIECE_SPLIT
-) -> tuple[LinearFit | None, LinearFit | None]:
+def two_piece(x: Floats, y: Floats, *, split: float = TWO_PIECE_SPLIT) -> tuple[LinearFit | None, LinearFit | None]:
     """Fit the points below the split, and those from it on, each alone."""
     return fit_line(x[x < split], y[x < split]), fit_line(x[x >= split], y[x >= split])
 
 
-def student_975(freedom: int) -> float:
-    """Return the 97.5 % quantile of Student's t, to three digits.
+def curve(x: Floats, y: Floats) -> tuple[Floats, Floats] | None:
+    """Return a smooth curve through the points, (x, y) float64 [100], where a line leaves the data; else None.
 
-    Source: Abramowitz and Stegun 1964, 26.7.5, an expansion in 1/freedom that serves from 5 on.
+    Source: the smoothing spline whose penalty generalised cross-validation chooses
+        (scipy.interpolate.make_smoothing_spline; Woltring 1986).
     """
-    if freedom in _STUDENT_975:
-        return _STUDENT_975[freedom]
-    z = _NORMAL_975
-    terms = (
-        z,
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
-    )
-    return float(sum(term / freedom**power for power, term in enumerate(terms)))
+    x, y = _known(x, y)
+    places, of = np.unique(np.round(x, 1), return_inverse=True)
+    line = fit_line(x, y)
+    if line is None or len(x) < _FEWEST_FOR_CURVE or len(places) < 5:
+        return None
+    weights = np.bincount(of).astype(np.float64)
+    means = np.bincount(of, weights=y) / weights
+    spline = needs("scipy.interpolate", extra="report").make_smoothing_spline(places, means, w=weights)
+    left = np.sum((y - spline(x)) ** 2) / np.sum((y - line.at(x)) ** 2)
+    if left > 1 - _LEAST_GAIN:
+        return None
+    along = np.linspace(x.min(), x.max(), 100)
+    return along, np.maximum(spline(along), 0.0)
+
+
+def wilson(hits: NDArray[Any], n: NDArray[Any]) -> tuple[Floats, Floats]:
+    """Return the 95 % interval of each rate ``hits / n``; NaN where n is 0.
+
+    Source: Wilson 1927 (score interval).
+    """
+    z = float(_special().ndtri(0.975))
+    n = np.where(n > 0, n, np.nan).astype(np.float64)
+    centre = (hits + z**2 / 2) / (n + z**2)
+    half = z / (n + z**2) * np.sqrt(hits * (n - hits) / n + z**2 / 4)
+    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
+
+
+def poisson(hits: NDArray[Any]) -> tuple[Floats, Floats]:
+    """Return the exact 95 % interval of each count's expectation.
+
+    Source: Garwood 1936 (from the gamma distribution).
+    """
+    special = _special()
+    hits = np.asarray(hits, dtype=np.float64)
+    low = np.where(hits > 0, special.gammaincinv(np.maximum(hits, 1), 0.025), 0.0)
+    return low, special.gammaincinv(hits + 1, 0.975)
+
+
+def sign_test(n_first: NDArray[Any] | int, n_second: NDArray[Any] | int) -> Any:
+    """Return the exact two-sided probability of a split at least as uneven as this, were both equally likely.
+
+    Numbers or arrays of them; 1 for an empty split.
+    """
+    total, fewer = np.add(n_first, n_second), np.minimum(n_first, n_second)
+    p = np.minimum(1.0, 2 * _special().bdtr(fewer, total, 0.5))
+    return float(p) if np.ndim(p) == 0 else p
+
+
+def _known(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    known = np.isfinite(x) & np.isfinite(y)
+    return x[known], y[known]
+
+
+def _special() -> Any:
+    return needs("scipy.special", extra="report")

@@ -1,37 +1,39 @@
-"""A run's models as one table: figures, counts of each error type, facts; sorted, filtered, and exported.
+"""A run's models as one table: figures, counts of each error type, facts; sorted, filtered by SQL, and exported.
 
-Everything comes from ``summary.parquet`` and ``distribution.parquet``; nothing is computed again.
+Everything comes from ``summary.parquet`` and ``distribution.parquet``; nothing is computed again. A type that was not
+measured is null; one that hangs on missing evidence has its bounds beside it, and is never shown as if it were exact.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import math
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from imagenet_errors.chain import ERROR_TYPES
+from imagenet_errors.chain import COUNTS_AS, DEFAULT_ORDER, ERROR_TYPES
 from imagenet_errors.problems import InputError
+from imagenet_errors.report.points import touched
 from imagenet_errors.runs.manifest import read_manifest
+from imagenet_errors.shipped import needs
 
 DEFAULT_COLUMNS = ("model", "top1_accuracy", "mla", "mla_minor", "mla_explained", "model_failure")
 FACT_COLUMNS = ("arch_group", "training_data", "pretraining", "n_parameters")
 """Shown as well where the run knows them."""
-_SHARES = ("top1_accuracy", "mla", "mla_minor", "mla_explained")
-_CONDITION = re.compile(r"\s*(?P<column>\w+)\s*(?P<sign><=|>=|!=|=|<|>)\s*(?P<value>.*?)\s*")
+_SHARES = ("top1_accuracy", "mla", "mla_minor", "mla_explained", "accepted_accuracy", "top1_accuracy_all")
+_FORGIVES = {"mla_minor": ("right", "minor"), "mla_explained": ("right", "minor", "explained")}
+_BOUNDS = ("_min", "_max")
+_LOWER_BOUNDS = b"lower_bounds"
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Which rows and columns, in which order; ``where`` are conditions such as ``arch_family=cnn``.
+    """Which rows and columns, in which order; ``where`` are SQL conditions, all to be met.
 
     ``sort`` None: by multi-label accuracy, best first. ``columns`` (): the default ones.
     """
@@ -46,6 +48,9 @@ class Choice:
 def read_leaderboard(run: Path) -> pa.Table:
     """Return a row a model: the columns of the summary, then the count of each error type.
 
+    A type that is not exact for some model is followed by ``TYPE_min`` and ``TYPE_max``, null where not even a bound
+    is known.
+
     Raises
     ------
     InputError
@@ -53,15 +58,33 @@ def read_leaderboard(run: Path) -> pa.Table:
     """
     import pyarrow.parquet as pq
 
-    read_manifest(run)
+    manifest = read_manifest(run)
     summary = pq.read_table(run / "summary.parquet")
-    counts = pq.read_table(run / "distribution.parquet", columns=["model", "group", "error_type", "count"])
+    counts = pq.read_table(run / "distribution.parquet")
     whole = counts.filter(pc.equal(counts["group"], "all"))
-    for error_type in ERROR_TYPES[1:]:
+    hanging = touched(manifest.stages_not_run, (*manifest.requested_stage_order, *DEFAULT_ORDER))
+    for error_type in ERROR_TYPES:
+        if error_type == "correct":
+            continue
         of_type = whole.filter(pc.equal(whole["error_type"], error_type))
-        place = pc.index_in(summary["model"], value_set=of_type["model"])
-        summary = summary.append_column(error_type, of_type["count"].take(place))
-    return summary
+        order = pc.index_in(summary["model"], value_set=of_type["model"])
+        summary = summary.append_column(error_type, of_type["count"].take(order))
+        least, most = (of_type[name].take(order) for name in ("count_min", "count_max"))
+        if error_type in hanging or not least.equals(most):
+            known = pa.nulls(len(summary), pa.int64()) if error_type in hanging else least
+            summary = summary.append_column(f"{error_type}_min", known).append_column(f"{error_type}_max", most)
+    return summary.replace_schema_metadata({_LOWER_BOUNDS: ",".join(_lower_bounds(summary))})
+
+
+def _lower_bounds(table: pa.Table) -> list[str]:
+    """Return the accuracies that forgive a type which hangs on missing evidence: with it they would be higher."""
+    kinds = {COUNTS_AS[name] for name in ERROR_TYPES if is_partial(table, name)}
+    return [name for name, forgives in _FORGIVES.items() if kinds & set(forgives)]
+
+
+def is_partial(table: pa.Table, column: str) -> bool:
+    """Tell whether a column's figures hang on missing evidence, so that a ranking by it is none of whole figures."""
+    return f"{column}_max" in table.column_names
 
 
 def choose(table: pa.Table, choice: Choice) -> pa.Table:
@@ -70,11 +93,11 @@ def choose(table: pa.Table, choice: Choice) -> pa.Table:
     Raises
     ------
     InputError
-        A column is not there, or a condition cannot be read.
+        A column is not there, a condition is no SQL, or DuckDB, which reads it, is not installed.
     """
-    for condition in choice.where:
-        keep = _meets(table, condition)
-        table = table.filter(pa.array(keep, type=pa.bool_()))
+    if choice.where:
+        conditions = " AND ".join(f"({condition})" for condition in choice.where)
+        table = query(table, f"SELECT * FROM models WHERE {conditions}")
     _refuse_unknown(table, [choice.sort, *choice.columns])
     key = _sortable(table[choice.sort])
     order = pc.sort_indices(
@@ -84,11 +107,37 @@ def choose(table: pa.Table, choice: Choice) -> pa.Table:
     return table.take(order).slice(0, choice.top).select(_columns(table, choice))
 
 
+def query(table: pa.Table, sql: str) -> pa.Table:
+    """Return the answer of DuckDB to a query of the table, which is called ``models``.
+
+    Raises
+    ------
+    InputError
+        The query cannot be answered, or DuckDB is not installed.
+    """
+    duckdb = needs("duckdb", extra="sql")
+    with duckdb.connect(config={"enable_external_access": "false"}) as connection:
+        connection.register("models", table)
+        try:
+            answer = connection.sql(sql).to_arrow_table()
+        except duckdb.Error as error:
+            reason = str(error).splitlines()[0]
+            fix = (
+                "Conditions are SQL, with text in single quotes: arch_family = 'cnn', n_parameters < 30e6, "
+                f"list_contains(pretraining, 'CLIP'). Columns: {', '.join(table.column_names)}."
+            )
+            raise InputError("--where", reason, example=sql, fix=fix) from None
+    return answer.replace_schema_metadata(table.schema.metadata)
+
+
 def _columns(table: pa.Table, choice: Choice) -> list[str]:
-    if choice.columns:
-        return list(dict.fromkeys(("model", *choice.columns)))
     facts = [name for name in FACT_COLUMNS if name in table.column_names]
-    return list(dict.fromkeys([*DEFAULT_COLUMNS[:1], choice.sort, *DEFAULT_COLUMNS[1:], *facts]))
+    asked = choice.columns or (choice.sort, *DEFAULT_COLUMNS, *facts)
+    return list(dict.fromkeys(each for name in ("model", *asked) for each in (name, *_bounds_of(table, name))))
+
+
+def _bounds_of(table: pa.Table, name: str) -> list[str]:
+    return [f"{name}{end}" for end in _BOUNDS if f"{name}{end}" in table.column_names]
 
 
 def _sortable(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -108,65 +157,48 @@ def _refuse_unknown(table: pa.Table, names: Sequence[str]) -> None:
         )
 
 
-def _meets(table: pa.Table, condition: str) -> list[bool]:
-    """Return which rows meet a condition; text compares as a shell wildcard, case ignored; null meets none."""
-    found = _CONDITION.fullmatch(condition)
-    if found is None:
-        raise InputError(
-            "--where",
-            f"cannot read {condition!r}",
-            fix="Write arch_family=cnn, n_parameters<30e6 or training_data!=JFT.",
-        )
-    name, sign, value = found["column"], found["sign"], found["value"]
-    _refuse_unknown(table, [name])
-    column = table[name]
-    if pa.types.is_integer(column.type) or pa.types.is_floating(column.type):
-        test = _number_test(sign, value, condition)
-    elif sign in ("=", "!="):
-        test = _text_test(sign, value)
-    else:
-        raise InputError("--where", f"{name} holds text, which {sign} cannot compare", fix="Use = or !=.")
-    return [entry is not None and test(entry) for entry in column.to_pylist()]
-
-
-def _number_test(sign: str, value: str, condition: str) -> Callable[[Any], bool]:
-    try:
-        bound = float(value.replace(",", "").replace("_", ""))
-    except ValueError:
-        raise InputError("--where", f"{condition!r} compares a number with {value!r}", fix="Write a number.") from None
-    tests: dict[str, Callable[[Any], bool]] = {
-        "<": lambda entry: entry < bound,
-        ">": lambda entry: entry > bound,
-        "<=": lambda entry: entry <= bound,
-        ">=": lambda entry: entry >= bound,
-        "=": lambda entry: math.isclose(entry, bound),
-        "!=": lambda entry: not math.isclose(entry, bound),
-    }
-    return tests[sign]
-
-
-def _text_test(sign: str, value: str) -> Callable[[Any], bool]:
-    def equal(entry: Any) -> bool:
-        entries = entry if isinstance(entry, list) else [entry]
-        return any(fnmatchcase(str(one).casefold(), value.casefold()) for one in entries)
-
-    return equal if sign == "=" else lambda entry: not equal(entry)
-
-
 def _text(value: Any) -> str | None:
     """Return a list of methods as ``self-supervised + CLIP``."""
     return " + ".join(value) if isinstance(value, list) else value
 
 
-def shown(name: str, value: Any) -> str:
-    """Return a cell for people: shares in percent, numbers with separators, a dash for what is not known."""
+def shown(name: str, row: Mapping[str, Any], *, not_run: str = "not run") -> str:
+    """Return a row's cell for people: percent, separators, bounds, a dash for what is not known."""
+    value = row[name]
+    if name in ERROR_TYPES:
+        return not_run if value is None else _count_text(name, row)
     if value is None:
         return "–"
     if name in _SHARES:
         return f"{value:.2%}".replace("%", " %")
     if name == "n_parameters":
         return f"{value / 1e6:,.1f} M"
+    if isinstance(value, float):
+        return f"{value:.4g}"
     return f"{value:,}" if isinstance(value, int) else str(_text(value))
+
+
+def _count_text(name: str, row: Mapping[str, Any]) -> str:
+    least, most = (row.get(f"{name}{end}") for end in _BOUNDS)
+    if most is None or least == most:
+        return f"{row[name]:,}"
+    return f"≤ {most:,}" if least is None else f"{least:,}–{most:,}"
+
+
+def _cells(table: pa.Table, *, not_run: str = "not run") -> list[list[str]]:
+    """Return every row's cells for people, bounds in the cell of their type."""
+    names = _people_columns(table)
+    lower = (table.schema.metadata or {}).get(_LOWER_BOUNDS, b"").decode().split(",")
+    return [
+        [f"{'≥ ' if name in lower else ''}{shown(name, row, not_run=not_run)}" for name in names]
+        for row in table.to_pylist()
+    ]
+
+
+def _people_columns(table: pa.Table) -> list[str]:
+    """Return the columns that people see: bounds stand in the cell of their type."""
+    bounds = {bound for name in table.column_names for bound in _bounds_of(table, name)}
+    return [name for name in table.column_names if name not in bounds]
 
 
 def to_csv(table: pa.Table) -> str:
@@ -183,17 +215,16 @@ def to_markdown(table: pa.Table) -> str:
     """Return the table as Markdown."""
     from imagenet_errors.report.markdown import md_table
 
-    rows = [[shown(name, value) for name, value in row.items()] for row in table.to_pylist()]
-    return md_table(table.column_names, rows)
+    names = _people_columns(table)
+    return md_table(names, _cells(table))
 
 
 def to_latex(table: pa.Table) -> str:
     """Return the table as a LaTeX ``tabular`` with the rules of booktabs."""
-    rows = [[_latex(shown(name, value)) for name, value in row.items()] for row in table.to_pylist()]
-    header = [_latex(name) for name in table.column_names]
-    columns = "".join(
-        "l" if pa.types.is_string(field.type) or pa.types.is_list(field.type) else "r" for field in table.schema
-    )
+    names = _people_columns(table)
+    rows = [[_latex(cell) for cell in row] for row in _cells(table, not_run="n/a")]
+    header = [_latex(name) for name in names]
+    columns = "".join("l" if _is_text(table.schema.field(name)) else "r" for name in names)
     body = "\n".join(f"{' & '.join(row)} \\\\" for row in rows)
     return (
         f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n{' & '.join(header)} \\\\\n\\midrule\n{body}\n"
@@ -201,8 +232,19 @@ def to_latex(table: pa.Table) -> str:
     )
 
 
+def _is_text(field: pa.Field) -> bool:
+    return bool(pa.types.is_string(field.type) or pa.types.is_list(field.type))
+
+
 def _latex(text: str) -> str:
-    special = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--"}
+    special = {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "–": "--",
+        "≤": r"$\leq$",
+        "≥": r"$\geq$",
+    }
     return "".join(special.get(letter, f"\\{letter}" if letter in "&%$#_{}" else letter) for letter in text)
 
 
@@ -216,9 +258,9 @@ def leaderboard_view(table: pa.Table) -> Any:
     from rich.table import Table
 
     view = Table(title=f"{table.num_rows:,} models", title_justify="left")
-    for field in table.schema:
-        is_text = pa.types.is_string(field.type) or pa.types.is_list(field.type)
-        view.add_column(field.name, justify="left" if is_text else "right")
-    for row in table.to_pylist():
-        view.add_row(*(escape(shown(name, value)) for name, value in row.items()))
+    names = _people_columns(table)
+    for name in names:
+        view.add_column(name, justify="left" if _is_text(table.schema.field(name)) else "right")
+    for row in _cells(table):
+        view.add_row(*(escape(cell) for cell in row))
     return view

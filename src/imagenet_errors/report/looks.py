@@ -1,7 +1,8 @@
-"""How each error type looks and what it means in one sentence, the same in page, figures and tables.
+"""How each error type looks and what it means, and the axes it is drawn on: the same in page, figures and tables.
 
-The sentence is the first line of the stage's docstring, so a new stage needs nothing here; colours follow from
-what an error type counts as, least severe to most: teal, gold, orange, red.
+Everything goes by the type's name and by what it counts as, so that a new stage needs nothing here. Its sentence is
+the first line of the stage's docstring. Colours run from least to most severe: teal, gold, orange, red; types of one
+kind share out the span between that kind's two shades.
 """
 
 from __future__ import annotations
@@ -11,34 +12,65 @@ from functools import lru_cache
 
 from imagenet_errors.chain import COUNTS_AS, ERROR_TYPES, STAGES
 
+SEVERE = "model_failure"
+# Kinds in order of severity. The dark shades are chosen so that neighbours are as far apart for colour-blind readers
+# as the light ones are (tests/report/test_looks.py computes it).
 _LIGHT = {
     "right": ("#0f766e", "#4fae9f"),
     "minor": ("#e0b43c", "#f0d78c"),
     "explained": ("#d9772b", "#eda66a"),
-    "wrong": ("#b4233c",),
+    "wrong": ("#b4233c", "#b4233c"),
 }
 _DARK = {
-    "right": ("#2bb3a3", "#7fd0c2"),
-    "minor": ("#e3b94a", "#f3dd9b"),
-    "explained": ("#ee8d43", "#f5b98a"),
-    "wrong": ("#f0566e",),
+    "right": ("#16a394", "#82e3d8"),
+    "minor": ("#e5b943", "#f8e5af"),
+    "explained": ("#ee8d43", "#ffd3a8"),
+    "wrong": ("#d6304f", "#d6304f"),
 }
+_CORRECT = ("#8b949e", "#6e7681")
 _MEANING = {
     "correct": "The prediction is the original label.",
-    "model_failure": "Nothing explains the mistake: it is severe.",
+    SEVERE: "Nothing explains the error: it is severe.",
 }
-SEVERE = "model_failure"
+_IN_PROSE = {
+    "class_overlap": "class overlaps",
+    "multi_object": "multi-object images",
+    "fine_grained": "fine-grained errors",
+    "fine_grained_oov": "fine-grained OOV errors",
+    "non_prototypical": "non-prototypical images",
+    "spurious_correlation": "spurious correlations",
+    SEVERE: "model failures",
+}
+
+ACCURACY_RANGE = {"multi_label": (50.0, 100.0), "top1": (50.0, 95.0)}
+"""Axes that never change, so that figures of different models, groups and days compare: wide enough for the 962
+published models in every group, and round."""
+ACCURACY_NAME = {"multi_label": "multi-label accuracy (MLA)", "top1": "top-1 accuracy"}
+ERRORS_NAME = {"multi_label": "multi-label errors", "top1": "top-1 errors"}
+_MOST_PERCENT = {
+    "class_overlap": 12.0,
+    "multi_object": 100.0,
+    "fine_grained": 100.0,
+    "fine_grained_oov": 32.0,
+    "non_prototypical": 2.5,
+    "spurious_correlation": 24.0,
+    SEVERE: 80.0,
+}
 
 
 @dataclass(frozen=True)
 class Look:
-    """One error type: its name (the one spelling), meaning, colours on a light and on a dark ground."""
+    """One error type: its name (the one spelling), meaning, colours on a light and on a dark ground.
+
+    ``is_hatched``: drawn with a hatch, so that it differs from its neighbour of the same kind without colour too.
+    """
 
     name: str
     means: str
     counts_as: str
     light: str
     dark: str
+    is_hatched: bool
 
     @property
     def light_ink(self) -> str:
@@ -51,18 +83,38 @@ class Look:
         return readable_on(self.dark)
 
 
-@lru_cache(maxsize=1)
-def looks() -> tuple[Look, ...]:
+@lru_cache(maxsize=4)
+def looks(error_types: tuple[str, ...] = ERROR_TYPES) -> tuple[Look, ...]:
     """Return the look of every type of ``chain.ERROR_TYPES``, in that order."""
-    told = {stage.name: (stage.__doc__ or "").strip().splitlines()[0] for stage in STAGES} | _MEANING
-    kinds = [COUNTS_AS[name] for name in ERROR_TYPES]
-    shades = {"correct": ("#8b949e", "#6e7681")}
+    sentences = {stage.name: (stage.__doc__ or "").strip().splitlines()[0] for stage in STAGES} | _MEANING
+    shades = {"correct": (*_CORRECT, False)}
     for kind in _LIGHT:
-        members = [name for name in ERROR_TYPES[1:] if COUNTS_AS[name] == kind]
-        for place, name in enumerate(members):
-            light, dark = _LIGHT[kind], _DARK[kind]
-            shades[name] = (light[place % len(light)], dark[place % len(dark)])
-    return tuple(Look(name, told[name], kind, *shades[name]) for name, kind in zip(ERROR_TYPES, kinds, strict=True))
+        members = [name for name in error_types if COUNTS_AS[name] == kind and name != "correct"]
+        for position, name in enumerate(members):
+            along = position / max(1, len(members) - 1)
+            shades[name] = (mixed(*_LIGHT[kind], along), mixed(*_DARK[kind], along), position % 2 == 1)
+    return tuple(Look(name, sentences[name], COUNTS_AS[name], *shades[name]) for name in error_types)
+
+
+def look_of(error_type: str) -> Look:
+    """Return the look of one type."""
+    return next(look for look in looks() if look.name == error_type)
+
+
+def in_prose(error_type: str) -> str:
+    """Return a type in the words of the paper: ``"model failures"``; its name with spaces if it has no such words."""
+    return _IN_PROSE.get(error_type, error_type.replace("_", " "))
+
+
+def most_percent(error_type: str) -> float:
+    """Return the upper end of the axis for a type's portion, in percent; 100 for a type not known here."""
+    return _MOST_PERCENT.get(error_type, 100.0)
+
+
+def mixed(first: str, second: str, along: float) -> str:
+    """Return the colour ``along`` (0..1) the way from ``#rrggbb`` to another."""
+    pairs = zip(_channels(first), _channels(second), strict=True)
+    return "#" + "".join(f"{round(a + (b - a) * along):02x}" for a, b in pairs)
 
 
 def readable_on(colour: str) -> str:
@@ -75,6 +127,10 @@ def readable_on(colour: str) -> str:
 
 def luminance(colour: str) -> float:
     """Return the relative luminance, 0..1, of ``#rrggbb``. Source: WCAG 2.2."""
-    parts = [int(colour[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    parts = [channel / 255 for channel in _channels(colour)]
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _channels(colour: str) -> tuple[int, ...]:
+    return tuple(int(colour[start : start + 2], 16) for start in (1, 3, 5))

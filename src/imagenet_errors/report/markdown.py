@@ -1,11 +1,11 @@
-"""Pieces of Markdown pages: tables and figures in words."""
+"""Pieces of Markdown pages: tables and figures in words, safe whatever the names in them say."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from imagenet_errors.study.outcomes import Bounded
+_ESCAPES = str.maketrans({"|": "\\|", "<": "&lt;", "[": "\\[", "]": "\\]", "`": "\\`", "\n": " ", "\r": " "})
 
 
 def md_table(header: Sequence[str], rows: Iterable[Sequence[object]], *, text_columns: int = 1) -> str:
@@ -16,8 +16,13 @@ def md_table(header: Sequence[str], rows: Iterable[Sequence[object]], *, text_co
 
 
 def cell(value: object) -> str:
-    """Return text that cannot break out of its cell."""
-    return str(value).replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
+    """Return text that cannot break out of its cell, and that is no link."""
+    return str(value).translate(_ESCAPES).replace("://", ":&#47;/")
+
+
+def code(value: object) -> str:
+    """Return text set as code, which no backtick in it can end."""
+    return f"`{' '.join(str(value).split()).replace('`', chr(39))}`"
 
 
 def percent(share: float) -> str:
@@ -26,17 +31,16 @@ def percent(share: float) -> str:
 
 
 def decimal(value: float) -> str:
-    """Return ``0.42``, or a dash where it is undefined."""
-    return "–" if math.isnan(value) else f"{value:.2f}"
+    """Return ``0.423``, or a dash where it is undefined."""
+    return "–" if math.isnan(value) else f"{value:.3f}"
 
 
-def interval(bounded: Bounded, style: type[float] | None = None) -> str:
-    """Return ``222 (195 to 253)``; the value alone where all is known. ``style=float``: shares in percent."""
-    value, low, high = (_shown(number, style) for number in (bounded.value, bounded.low, bounded.high))
+def count(value: float) -> str:
+    """Return ``1,234``, or a dash where it is undefined."""
+    return "–" if math.isnan(value) else f"{value:,.0f}"
+
+
+def interval(bounded: tuple[float, float, float], shown: Callable[[float], str] = count) -> str:
+    """Return ``222 (195 to 253)`` for (value, least, most); the value alone where all is known."""
+    value, low, high = (shown(number) for number in bounded)
     return value if low == high == value else f"{value} ({low} to {high})"
-
-
-def _shown(number: float, style: type[float] | None) -> str:
-    if math.isnan(number):
-        return "–"
-    return f"{number:,.0f}" if style is None else percent(number)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -12,18 +13,19 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from imagenet_errors.chain import COUNTS_AS, ERROR_TYPES
+from imagenet_errors.chain import COUNTS_AS, DEFAULT_ORDER, ERROR_TYPES
 from imagenet_errors.evaluation import Evaluation
-from imagenet_errors.labels import GROUPS
 from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR
+from imagenet_errors.mistakes import Tally
 from imagenet_errors.problems import counted
-from imagenet_errors.report.bars import STYLE as _STYLE
-from imagenet_errors.report.bars import bar_legend, severity_bar
+from imagenet_errors.report.looks import SEVERE
+from imagenet_errors.report.points import touched
 from imagenet_errors.runs.directory import ModelResult
 from imagenet_errors.tables import Intake
 from imagenet_errors.why import DecisionPath
 
 _MOST_MODELS = 25
+_MOST_PREDICTORS = 6
 _SHORT = {
     "class_overlap": "overlap",
     "multi_object": "multi-obj",
@@ -33,29 +35,98 @@ _SHORT = {
     "spurious_correlation": "spurious",
     "model_failure": "failure",
 }
-_ANSWER = {"yes": "green", "no": "dim", "unknown": "yellow", "not run": "yellow"}
+_NOT_RUN = "not run"
 _BAR_WIDTH, _SMALL_BAR_WIDTH = 64, 16
 _WIDE = 120
 """Columns of a screen that has room for a column of each error type."""
 
+# Denser means worse, so that the bar reads in a file or without colours as well.
+_SIGN = {"right": "░", "minor": "▒", "explained": "▓", "wrong": "█"}
+_STYLE = {"right": "green", "minor": "yellow", "explained": "dark_orange", "wrong": "red"}
+_LEGEND = {
+    "right": "an accepted label",
+    "minor": "fine-grained",
+    "explained": "hard image or co-occurrence",
+    "wrong": "severe",
+}
+_ANSWER = {"yes": "green", "no": "dim", "unknown": "yellow", _NOT_RUN: "yellow"}
+
 
 def evaluation_view(evaluation: Evaluation, out: Path) -> RenderableType:
     """Return the whole answer to ``evaluate``."""
+    scope = _Scope(evaluation)
     parts: list[RenderableType] = [_read_view(evaluation)]
-    not_run = frozenset(evaluation.chain.not_run)
     if len(evaluation.results) == 1:
-        parts.append(_distribution(evaluation.results[0], not_run=not_run))
-        parts.append(severity_bar(evaluation.results[0].measures.counts[0].tolist(), width=_BAR_WIDTH))
+        (result,) = evaluation.results
+        parts.append(_distribution(result, scope))
+        parts.append(severity_bar(result.measures.counts[0].tolist(), width=_BAR_WIDTH))
     else:
-        parts.append(_Comparison(evaluation.results, not_run))
+        parts.append(_Comparison(evaluation.results, scope))
     parts.append(bar_legend())
-    for stage, reason in evaluation.chain.not_run.items():
-        parts.append(Text(f"Stage {stage} did not run: {reason}.", style="yellow"))
+    parts += [Text(line, style="yellow") for line in scope.caveats]
     parts += [Text(f"Not evaluated: {failure.reason}", style="red") for failure in evaluation.failures]
     parts.append(
         Text(f"Written to {out}: verdicts/, distribution.parquet, summary.parquet, accuracy.parquet, run.json")
     )
     return Group(*parts)
+
+
+@dataclass(frozen=True, eq=False)
+class _Scope:
+    """What the figures of a run rest on: which types were counted at all, and which only within bounds."""
+
+    evaluation: Evaluation
+
+    @property
+    def not_run(self) -> dict[str, str]:
+        """Stage -> why it did not run."""
+        return self.evaluation.chain.not_run
+
+    @cached_property
+    def touched(self) -> frozenset[str]:
+        """The types whose counts would be lower had every stage run."""
+        return frozenset(touched(self.not_run, (*self.evaluation.chain.every_order, *DEFAULT_ORDER)))
+
+    def cell(self, result: ModelResult, name: str, group: int = 0) -> str:
+        """Return a count: plain where it is exact, ``60–1,274`` or ``≤ 723`` where it is not, or ``not run``."""
+        if name in self.not_run:
+            return _NOT_RUN
+        measures, place = result.measures, ERROR_TYPES.index(name)
+        count, least, most = (int(getattr(measures, key)[group, place]) for key in ("counts", "least", "most"))
+        if name in self.touched:
+            return f"≤ {most:,}"
+        return f"{count:,}" if least == most else f"{least:,}–{most:,}"
+
+    def is_exact(self, result: ModelResult, name: str) -> bool:
+        """Tell whether a type's count is what it would be with all evidence."""
+        place = ERROR_TYPES.index(name)
+        bounded = result.measures.least[0, place] != result.measures.most[0, place]
+        return not bounded and name not in self.touched and name not in self.not_run
+
+    @property
+    def caveats(self) -> list[str]:
+        """One line for each stage that did not run or could not judge every case that came to it."""
+        lines = [f"Stage {stage} did not run: {reason}." for stage, reason in self.not_run.items()]
+        lines += [self._partial(stage) for stage in self._lacking]
+        if self.touched or self._lacking:
+            lines.append(
+                f"Counts with bounds, and {SEVERE} among them, would be lower or higher with the missing evidence: "
+                "do not compare them with models that have it."
+            )
+        return lines
+
+    @cached_property
+    def _lacking(self) -> dict[str, int]:
+        lacking = self.evaluation.judged.verdicts.lacking
+        counts = {stage: int(cannot.sum()) for stage, cannot in lacking.items() if stage not in self.not_run}
+        return {stage: count for stage, count in counts.items() if count}
+
+    def _partial(self, stage: str) -> str:
+        order = self.evaluation.chain.every_order
+        earlier = [ERROR_TYPES.index(name) for name in order[: order.index(stage)]]
+        n_came = int((~np.isin(self.evaluation.judged.verdicts.error_type, earlier)).sum())
+        n_known = n_came - self._lacking[stage]
+        return f"Stage {stage} has evidence for {n_known:,} of the {n_came:,} distinct cases that came to it."
 
 
 def _read_view(evaluation: Evaluation) -> Text:
@@ -82,41 +153,77 @@ def intake_text(intake: Intake) -> str:
         "evaluated images missing": intake.n_missing,
         "ties": intake.n_ties,
     }
-    told = "".join(f", {count:,} {what}" for what, count in counts.items() if count)
+    also = "".join(f", {count:,} {what}" for what, count in counts.items() if count)
     notes = "".join(f"\n  note: {note}" for note in intake.notes)
-    return f"{intake.format}, {counted(intake.n_rows, 'row')} read, {intake.n_matched:,} matched{told}{notes}"
+    return f"{intake.format}, {counted(intake.n_rows, 'row')} read, {intake.n_matched:,} matched{also}{notes}"
 
 
-def _distribution(result: ModelResult, *, not_run: frozenset[str]) -> RenderableType:
+def _distribution(result: ModelResult, scope: _Scope) -> RenderableType:
     """Return one model's counts by type and group, with shares of its errors, and its accuracies."""
-    measures = result.measures
     table = Table(title=escape(result.model), title_justify="left")
     table.add_column("error type")
-    for group in GROUPS:
+    for group in result.measures.groups:
         table.add_column(group, justify="right")
     table.add_column("of top-1 errors", justify="right")
     table.add_column("of multi-label errors", justify="right")
-    portions = [measures.portions(among)[0] for among in (IS_TOP1_ERROR, IS_MULTI_LABEL_ERROR)]
-    for place, name in enumerate(ERROR_TYPES):
-        counts = ["not run" if name in not_run else f"{count:,}" for count in measures.counts[:, place]]
-        shares = [
-            "" if np.isnan(portion[place]) or name in not_run else f"{portion[place]:.1%}" for portion in portions
-        ]
-        table.add_row(Text(name, style=_STYLE[COUNTS_AS[name]]), *counts, *shares)
+    for name in ERROR_TYPES:
+        counts = [scope.cell(result, name, group) for group in range(len(result.measures.groups))]
+        table.add_row(Text(name, style=_STYLE[COUNTS_AS[name]]), *counts, *_shares(result, name, scope))
     table.add_section()
-    for title, values in _accuracies(result):
-        table.add_row(title, *("-" if np.isnan(value) else f"{value:.2%}" for value in values), "", "")
-    return table
-
-
-def _accuracies(result: ModelResult) -> list[tuple[str, np.ndarray]]:
-    measures = result.measures
-    return [
-        ("top-1 accuracy", measures.top1_accuracy),
-        ("multi-label accuracy (MLA)", measures.mla),
-        ("MLA, fine-grained forgiven", measures.mla_minor),
-        ("MLA, all but failures forgiven", measures.mla_explained),
+    for title, values in _accuracies(result, scope):
+        table.add_row(title, *values, "", "")
+    parts: list[RenderableType] = [
+        table,
+        *(Text(line) for line in _tally_lines(result.tally, scope.evaluation.intakes[result.model])),
     ]
+    return Group(*parts)
+
+
+def _shares(result: ModelResult, name: str, scope: _Scope) -> list[str]:
+    place = ERROR_TYPES.index(name)
+    portions = [result.measures.portions(among)[0, place] for among in (IS_TOP1_ERROR, IS_MULTI_LABEL_ERROR)]
+    if name in scope.not_run:
+        return ["", ""]
+    sign = "" if scope.is_exact(result, name) else "≤ " if name in scope.touched else "~ "
+    return ["" if np.isnan(portion) else f"{sign}{portion:.1%}" for portion in portions]
+
+
+def _accuracies(result: ModelResult, scope: _Scope) -> list[tuple[str, list[str]]]:
+    """Return the accuracies by group; one that forgives types which were not fully measured is a lower bound."""
+    measures = result.measures
+    rows: list[tuple[str, np.ndarray, tuple[str, ...]]] = [
+        ("top-1 accuracy", measures.top1_accuracy, ()),
+        ("multi-label accuracy (MLA)", measures.mla, ("right",)),
+        ("MLA, fine-grained errors as right", measures.mla_minor, ("right", "minor")),
+        ("MLA, all but failures as right", measures.mla_explained, ("right", "minor", "explained")),
+    ]
+    shown = []
+    for title, values, kinds in rows:
+        forgiven = [name for name in ERROR_TYPES if COUNTS_AS[name] in kinds]
+        is_bound = any(not scope.is_exact(result, name) for name in forgiven)
+        sign = "≥ " if is_bound else ""
+        shown.append((title, ["–" if np.isnan(value) else f"{sign}{value:.2%}" for value in values]))
+    return shown
+
+
+def _tally_lines(tally: Tally, intake: Intake) -> list[str]:
+    """Return the figures over all images that people check against numbers they know."""
+    lines = []
+    if tally.n_with_accepted:
+        share = tally.n_accepted / tally.n_with_accepted
+        lines.append(
+            f"Accepted accuracy: {share:.2%} of the {tally.n_with_accepted:,} images with accepted labels "
+            "got one of them."
+        )
+    if intake.n_labelled > tally.n_images - tally.n_rejected:
+        share = intake.n_right / intake.n_labelled
+        lines.append(f"Top-1 accuracy over all {intake.n_labelled:,} labelled images: {share:.2%}.")
+    if tally.n_rejected:
+        lines.append(
+            f"Of {counted(tally.n_rejected, 'image')} whose label no annotator accepts, the model named an accepted "
+            f"label in {tally.n_right_against_label:,} and the rejected one in {tally.n_rejected_label_named:,}."
+        )
+    return lines
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,10 +231,10 @@ class _Comparison:
     """One row a model, best multi-label accuracy first; on a narrow screen without a column for each type."""
 
     results: Sequence[ModelResult]
-    not_run: frozenset[str]
+    scope: _Scope
 
     def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
-        types = ERROR_TYPES[1:] if options.max_width >= _WIDE else ERROR_TYPES[-1:]
+        types = [name for name in ERROR_TYPES if name != "correct"] if options.max_width >= _WIDE else [SEVERE]
         table = Table(title=f"{len(self.results)} models, by multi-label accuracy", title_justify="left")
         table.add_column("model", overflow="fold")
         for column in ("top-1", "MLA", "errors", *(_SHORT.get(name, name) for name in types)):
@@ -142,33 +249,74 @@ class _Comparison:
 
     def _row(self, result: ModelResult, types: Sequence[str]) -> list[RenderableType]:
         counts = result.measures.counts[0]
-        by_type = ["-" if name in self.not_run else f"{counts[ERROR_TYPES.index(name)]:,}" for name in types]
         return [
             Text(result.model),
             f"{result.measures.top1_accuracy[0]:.2%}",
             f"{result.measures.mla[0]:.2%}",
-            f"{counts[1:].sum():,}",
-            *by_type,
+            f"{counts[IS_TOP1_ERROR].sum():,}",
+            *(self.scope.cell(result, name) for name in types),
             severity_bar(counts.tolist(), width=_SMALL_BAR_WIDTH),
         ]
 
 
-def walk_view(walk: DecisionPath) -> RenderableType:
+def walk_view(path: DecisionPath) -> RenderableType:
     """Return one case's way through the stages."""
     head = Text()
-    head.append(f"{walk.file_name}\n", style="bold")
-    head.append(f"label: {walk.label}\nprediction: {walk.prediction}\naccepted: {', '.join(walk.accepted)}\n")
-    shown = [name if score is None else f"{name} ({score:.1%})" for name, score in list(walk.models.items())[:6]]
-    more = f" and {len(walk.models) - 6} more" if len(walk.models) > 6 else ""
-    head.append(f"predicted by: {', '.join(shown)}{more}")
+    head.append(f"{path.file_name}\n", style="bold")
+    head.append(f"label: {path.label}\nprediction: {path.prediction}\naccepted: {', '.join(path.accepted)}\n")
+    first = list(path.models.items())[:_MOST_PREDICTORS]
+    shown = [name if score is None else f"{name} ({score:.1%})" for name, score in first]
+    n_more = len(path.models) - len(first)
+    head.append(f"predicted by: {', '.join(shown)}{f' and {n_more} more' if n_more else ''}")
     table = Table(show_edge=False, pad_edge=False)
     for column in ("stage", "explains", "evidence"):
         table.add_column(column)
-    for answer in walk.answers:
-        decided = answer.stage == walk.error_type
+    for answer in path.answers:
+        stage = Text(answer.stage, style="bold" if answer.stage == path.error_type else "")
         says = Text("\n".join((answer.says, *answer.details)))
-        table.add_row(
-            Text(answer.stage, style="bold" if decided else ""), Text(answer.answer, style=_ANSWER[answer.answer]), says
-        )
-    verdict = Text(f"verdict: {walk.error_type}", style=f"bold {_STYLE[COUNTS_AS[walk.error_type]]}")
+        table.add_row(stage, Text(answer.answer, style=_ANSWER[answer.answer]), says)
+    verdict = Text(f"verdict: {path.error_type}", style=f"bold {_STYLE[COUNTS_AS[path.error_type]]}")
     return Group(head, table, verdict, Text())
+
+
+def severity_bar(counts: Sequence[int], *, width: int) -> Text:
+    """Return a bar of ``width`` signs for one model's counts, one a type of ``chain.ERROR_TYPES``; empty if no errors.
+
+    What is there at all gets at least one sign, and the lengths add up to the width.
+    """
+    sums = dict.fromkeys(_SIGN, 0)
+    for name, count in zip(ERROR_TYPES, counts, strict=True):
+        if name != "correct":
+            sums[COUNTS_AS[name]] += int(count)
+    bar = Text(no_wrap=True)
+    for kind, length in zip(sums, _lengths(list(sums.values()), width), strict=True):
+        bar.append(_SIGN[kind] * length, style=_STYLE[kind])
+    return bar
+
+
+def bar_legend() -> Text:
+    """Return what the signs of the bars mean, in one line."""
+    text = Text()
+    for kind, means in _LEGEND.items():
+        text.append(f"{_SIGN[kind]}{_SIGN[kind]}", style=_STYLE[kind])
+        text.append(f" {means}   ")
+    text.rstrip()
+    return text
+
+
+def _lengths(parts: list[int], width: int) -> list[int]:
+    """Share out the width: each part's floor, at least 1 where there is any, the rest to the largest remainders."""
+    total = sum(parts)
+    if not total:
+        return [0] * len(parts)
+    exact = [part * width / total for part in parts]
+    lengths = [max(int(share), 1 if part else 0) for share, part in zip(exact, parts, strict=True)]
+    while sum(lengths) != width:
+        step = 1 if sum(lengths) < width else -1
+        # The part that is furthest from its share in the needed direction gives or takes one sign.
+        open_ends = [place for place, length in enumerate(lengths) if parts[place] and length + step >= 1]
+        if not open_ends:
+            break
+        place = max(open_ends, key=lambda place: step * (exact[place] - lengths[place]))
+        lengths[place] += step
+    return lengths

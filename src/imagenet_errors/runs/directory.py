@@ -7,25 +7,27 @@ directory that has one is whole.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from imagenet_errors.chain import ERROR_TYPES
-from imagenet_errors.files import check_folder, staged_beside
+from imagenet_errors.files import check_folder, staged_beside, unwritable, write_whole
 from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR, Measures
 from imagenet_errors.mistakes import Tally
-from imagenet_errors.problems import InputError
+from imagenet_errors.problems import InputError, counted
 from imagenet_errors.runs import manifest as manifests
 from imagenet_errors.runs.manifest import Manifest
 
 ERROR_TYPE = pa.dictionary(pa.int8(), pa.string())
+CLASS_NAME = pa.dictionary(pa.int16(), pa.string())
 
 VERDICTS = pa.schema(
     [
@@ -36,6 +38,9 @@ VERDICTS = pa.schema(
         ("accepted", pa.list_(pa.int16())),
         ("error_type", ERROR_TYPE),
         ("explanation", pa.string()),
+        ("model", pa.dictionary(pa.int16(), pa.string())),
+        ("target_name", CLASS_NAME),
+        ("prediction_name", CLASS_NAME),
     ]
 )
 DISTRIBUTION = pa.schema(
@@ -63,6 +68,7 @@ SUMMARY = pa.schema(
         ("accepted_accuracy", pa.float64()),
         ("top1_accuracy_all", pa.float64()),
         ("n_without_oov_evidence", pa.int64()),
+        ("n_outside_classes", pa.int64()),
     ]
 )
 ACCURACY = pa.schema(
@@ -76,6 +82,17 @@ ACCURACY = pa.schema(
         ("mla_explained", pa.float64()),
     ]
 )
+_FIXED_NAMES = (
+    manifests.NAME,
+    "summary.parquet",
+    "distribution.parquet",
+    "accuracy.parquet",
+    "failures.parquet",
+    "report.html",
+)
+_PLACING = ".placing.json"
+"""Names the files that are being put into place: whose they are, should the program be killed meanwhile."""
+
 FAILURES = pa.schema([("model", pa.string()), ("file", pa.string()), ("reason", pa.string())])
 
 
@@ -123,7 +140,9 @@ def summary_table(results: Sequence[ModelResult]) -> pa.Table:
             "n_images": result.tally.n_images,
             "n_excluded": result.tally.n_images - int(result.measures.n_evaluated[0]),
             "accepted_accuracy": _share(result.tally.n_accepted, result.tally.n_with_accepted),
+            "top1_accuracy_all": _share(result.tally.n_right, result.tally.n_labelled),
             "n_without_oov_evidence": result.n_without_oov_evidence,
+            "n_outside_classes": result.tally.n_outside,
             **_accuracies(result.measures, 0),
         }
         for result in results
@@ -152,6 +171,11 @@ def _accuracies(measures: Measures, group: int) -> dict[str, Any]:
     return {"n_evaluated": int(measures.n_evaluated[group]), **known}
 
 
+def class_name_column(classes: NDArray[np.int16], names: pa.StringArray) -> pa.DictionaryArray:
+    """Return the classes' names as a dictionary column, a name for each class of the label space."""
+    return pa.DictionaryArray.from_arrays(pa.array(classes), names)
+
+
 def error_type_column(codes: NDArray[np.int8]) -> pa.DictionaryArray:
     """Return the error types as a dictionary column; every file has the same dictionary."""
     return pa.DictionaryArray.from_arrays(pa.array(codes), pa.array(ERROR_TYPES, type=pa.string()))
@@ -169,10 +193,11 @@ class RunWriter:
         self.table(f"verdicts/{model}.parquet", pa.table(list(columns), schema=VERDICTS))
 
     def table(self, name: str, table: pa.Table) -> None:
-        """Write a table whose columns are worth a dictionary only where they repeat."""
+        """Write a table; columns are worth a dictionary only where they repeat, and bounds where they are cheap."""
         repeats = [c.name for c in table.schema if c.name not in ("file_name", "explanation", "confidence")]
         repeats = ["accepted.list.element" if name == "accepted" else name for name in repeats]
-        pq.write_table(table, self.staged / name, compression="zstd", use_dictionary=repeats)
+        bounded = [c.name for c in table.schema if pa.types.is_integer(c.type) or pa.types.is_floating(c.type)]
+        pq.write_table(table, self.staged / name, compression="zstd", use_dictionary=repeats, write_statistics=bounded)
 
     def manifest(self, manifest: Manifest) -> None:
         """Write ``run.json``."""
@@ -190,9 +215,12 @@ def writing_run(out: Path) -> Iterator[RunWriter]:
     InputError
         ``out`` is a file, or cannot be written to.
     """
-    check_out(out)
     with staged_beside(out) as staged:
-        yield RunWriter(staged)
+        check_out(out)
+        try:
+            yield RunWriter(staged)
+        except OSError as error:  # a full disk, above all
+            raise unwritable(out, error) from None
         _put_in_place(staged, out)
 
 
@@ -211,28 +239,51 @@ def copy_run(run: Path, out: Path) -> None:
 
 
 def check_out(out: Path) -> None:
-    """Refuse a place where no run directory can be.
+    """Refuse a place where no run directory can be: what would be replaced there must be an earlier run's.
 
     Raises
     ------
     InputError
-        ``out`` is a file, or a folder with a ``verdicts`` of somebody else's.
+        ``out`` is a file, or a folder with files of a run's names that no run of this program wrote.
     """
     check_folder(out)
-    foreign = [p.name for p in (out / "verdicts").glob("*") if p.suffix != ".parquet"]
+    foreign = sorted(_replaceable(out) - _ours(out))
     if foreign:
-        raise InputError(
-            out / "verdicts", "holds files of another kind", example=foreign[0], fix="Choose another --out."
-        )
+        what = f"holds {counted(len(foreign), 'file')} that this program would replace and did not write"
+        raise InputError(out, what, example=foreign[0], fix="Choose another --out, or move them away.")
+
+
+def _replaceable(out: Path) -> set[str]:
+    """Return what is there of the files that a run replaces or removes."""
+    verdicts = {f"verdicts/{path.name}" for path in (out / "verdicts").glob("*")}
+    return verdicts | {name for name in _FIXED_NAMES if (out / name).exists()}
+
+
+def _ours(out: Path) -> set[str]:
+    """Return the files that an earlier run put there, or was putting there when it was killed."""
+    ours = set()
+    with suppress(OSError, msgspec.MsgspecError):
+        ours.update(msgspec.json.decode((out / _PLACING).read_bytes(), type=list[str]))
+    with suppress(InputError):
+        models = manifests.read_manifest(out).models
+        ours.update(_FIXED_NAMES, (f"verdicts/{model}.parquet" for model in models))
+    with suppress(OSError, pa.ArrowException):  # a batch without a single model that could be used leaves only this
+        if pq.read_schema(out / "failures.parquet").equals(FAILURES):
+            ours.add("failures.parquet")
+    return ours
 
 
 def _put_in_place(staged: Path, out: Path) -> None:
     """Rename every staged file into place; ``run.json`` goes first and comes back last."""
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "verdicts").mkdir(exist_ok=True)
-    (out / "run.json").unlink(missing_ok=True)
-    for old in [*(out / "verdicts").glob("*.parquet"), out / "failures.parquet", out / "report.html"]:
-        old.unlink(missing_ok=True)
-    files = sorted(path.relative_to(staged) for path in staged.rglob("*") if path.is_file())
-    for name in sorted(files, key=lambda name: name.name == "run.json"):
-        (staged / name).replace(out / name)
+    files = sorted(path.relative_to(staged).as_posix() for path in staged.rglob("*") if path.is_file())
+    try:
+        (out / "verdicts").mkdir(parents=True, exist_ok=True)
+        old = _replaceable(out) & _ours(out)
+        write_whole(out / _PLACING, msgspec.json.encode(sorted({*old, *files})))
+        for name in sorted(old, key=lambda name: name != manifests.NAME):
+            (out / name).unlink(missing_ok=True)
+        for name in sorted(files, key=lambda name: name == manifests.NAME):
+            (staged / name).replace(out / name)
+        (out / _PLACING).unlink()
+    except OSError as error:
+        raise unwritable(out, error) from None

@@ -10,10 +10,13 @@ from typing import Any
 import msgspec
 
 from imagenet_errors.chain import DEFAULT_ORDER
+from imagenet_errors.datasets import IMAGENET
 from imagenet_errors.downloads import FileFacts as PublishedFacts
 from imagenet_errors.evidence.sources import OPTIONS
 from imagenet_errors.inputs import Inputs
+from imagenet_errors.label_sets import COMBINATIONS
 from imagenet_errors.problems import InputError
+from imagenet_errors.readers.label_files import MIN_PROBABILITY
 from imagenet_errors.tables import Intake
 
 NAME = "run.json"
@@ -21,7 +24,7 @@ LAYOUT = 2
 """Raised when a reader of the run directory must know; runs without it are of layout 1."""
 
 
-class FileFacts(msgspec.Struct, frozen=True):
+class InputFile(msgspec.Struct, frozen=True):
     """A file's place, size in bytes and sha256."""
 
     file: str
@@ -40,7 +43,8 @@ class FailureFacts(msgspec.Struct, frozen=True):
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The content of ``run.json``; paths are absolute there, and nowhere else in what a run writes.
 
-    ``judged_by``: the files of labels and evidence, with address, commit and licence where they are published ones.
+    ``judged_by``: the files of labels and evidence, with address, commit and licence where they are published ones;
+    ``more_annotations`` to ``labels_from`` as in ``inputs.Inputs``; ``class_rule``: what the models chose from.
     """
 
     layout: int = 1
@@ -49,6 +53,13 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     finished: str = ""
     annotations: str
     rejected_labels: str = "trust"
+    dataset: str = IMAGENET
+    classes: str = ""
+    class_rule: str = ""
+    more_annotations: list[str] = []
+    combine: str = COMBINATIONS[0]
+    min_label_probability: float = MIN_PROBABILITY
+    labels_from: str = ""
     n_annotated: int = 0
     n_evaluated: int = 0
     n_excluded: int = 0
@@ -59,7 +70,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     stages_not_run: dict[str, str] = {}
     evidence: dict[str, str | list[str] | None] = {}
     evidence_notes: dict[str, list[str]] = {}
-    inputs: list[FileFacts] = []
+    inputs: list[InputFile] = []
     judged_by: list[PublishedFacts] = []
     models: dict[str, dict[str, Any]] = {}
     failures: list[FailureFacts] = []
@@ -71,7 +82,30 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
             for option, given in self.evidence.items()
             if given and option in OPTIONS
         }
-        return Inputs(self.annotations, files, tuple(self.requested_stage_order), self.rejected_labels)
+        return Inputs(
+            self.annotations,
+            files,
+            tuple(self.requested_stage_order),
+            self.rejected_labels,
+            dataset=self.dataset,
+            classes=Path(self.classes) if self.classes else None,
+            more_annotations=tuple(self.more_annotations),
+            combine=self.combine,
+            min_label_probability=self.min_label_probability,
+            labels_from=Path(self.labels_from) if self.labels_from else None,
+        )
+
+
+def data_set_facts(inputs: Inputs) -> dict[str, Any]:
+    """Return what ``run.json`` says of the data set and its label files."""
+    paths = {"classes": inputs.classes, "labels_from": inputs.labels_from}
+    return {
+        "dataset": inputs.data_set.place,
+        "more_annotations": inputs.more_places,
+        "combine": inputs.combine,
+        "min_label_probability": inputs.min_label_probability,
+        **{key: "" if path is None else str(path.resolve()) for key, path in paths.items()},
+    }
 
 
 def evidence_places(inputs: Inputs) -> dict[str, str | list[str] | None]:
@@ -107,6 +141,11 @@ def read_manifest(run: Path) -> Manifest:
     return manifest
 
 
+def is_run(folder: Path) -> bool:
+    """Tell whether a whole run lies in the folder."""
+    return (folder / NAME).is_file()
+
+
 def _check_models(models: Mapping[str, Any], path: Path) -> None:
     """Refuse names that would lead out of the run directory."""
     strange = [
@@ -121,11 +160,11 @@ def manifest_bytes(manifest: Manifest) -> bytes:
     return msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
 
 
-def file_facts(path: Path) -> FileFacts:
+def file_facts(path: Path) -> InputFile:
     """Return a file's place, size in bytes and sha256."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return FileFacts(str(path.resolve()), path.stat().st_size, digest)
+    return InputFile(str(path.resolve()), path.stat().st_size, digest)
 
 
 def intake_facts(intake: Intake) -> dict[str, Any]:

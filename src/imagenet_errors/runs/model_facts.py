@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -83,7 +84,12 @@ def _first(rules: Sequence[dict[str, Any]], architecture: str, tag: str) -> dict
 def _matches(rule: Mapping[str, Any], architecture: str, tag: str) -> bool:
     """Tell whether one of the names fits and, where the rule has tags, one of them."""
     names, tags = rule.get("names", ["*"]), rule.get("tags", ["*"])
-    return any(fnmatchcase(architecture, name) for name in names) and any(fnmatchcase(tag, pattern) for pattern in tags)
+    return any(_fits(architecture, name) for name in names) and any(_fits(tag, pattern) for pattern in tags)
+
+
+def _fits(text: str, pattern: str) -> bool:
+    """Match a pattern whose only wildcard is ``*``; most fail on their words, before a regular expression is made."""
+    return all(word in text for word in pattern.split("*")) and fnmatchcase(text, pattern)
 
 
 def facts_of_file(path: Path) -> dict[str, Any] | None:
@@ -91,19 +97,53 @@ def facts_of_file(path: Path) -> dict[str, Any] | None:
     said = our_metadata(path)
     if said is None or not isinstance(said.get("model"), str):
         return None
-    known = facts_of(said["model"])
-    return {
-        **known.__dict__,
-        "pretraining": list(known.pretraining) or None,
-        "n_parameters": said.get("n_parameters"),
-        "weights_sha256": said.get("weights_sha256"),
-    }
+    counted = {name: said.get(name) for name in ("n_parameters", "weights_sha256")}
+    return _row(facts_of(said["model"])) | counted
+
+
+def facts_of_name(name: str) -> dict[str, Any] | None:
+    """Return a row of FACTS for a model that is called as timm calls one, an image size behind it or not; else None.
+
+    A word that only begins like an architecture (``evaluation``, ``nested``) is none.
+
+    Example
+    -------
+    >>> facts_of_name("resnet152.a1h_in1k-288")["training_data"]
+    'ImageNet-1k'
+    >>> facts_of_name("evaluation") is None
+    True
+    """
+    folded = _IMAGE_SIZE.sub("", name.casefold())
+    return _row(facts_of(folded)) if _is_architecture(folded.partition(".")[0]) else None
+
+
+_IMAGE_SIZE = re.compile(r"-\d+$")
+_VARIANT = re.compile(r"(v|rs?|x?t|[cxyz](?=[\d_])|aa|blur|light|alarge|botnet|det)?([\d_].*)?")
+"""What follows an architecture's own word in timm's names: ``resnet`` + ``rs50``, ``swin`` + ``v2_tiny``."""
+_PREFIX = re.compile(r"(test_|tf_|gc_|dm_|eca_|legacy_|se|cs\d?(p|se)?)?")
+
+
+def _is_architecture(name: str) -> bool:
+    """Tell whether a rule's pattern fits the whole name, with a variant of timm's where the pattern leaves it open."""
+    rule = _first(_rules()["architecture"], name, "")
+    pattern = next((pattern for pattern in rule.get("names", ()) if _fits(name, pattern)), "")
+    before, _, own = pattern.rstrip("*").rpartition("*")
+    if not own:
+        return False
+    start, _, rest = name.rpartition(own)
+    if own.endswith("_") or before:  # a variant follows, whatever it is; the pattern says what comes before
+        return True
+    return bool(_PREFIX.fullmatch(start) and _VARIANT.fullmatch(rest))
+
+
+def _row(known: ModelFacts) -> dict[str, Any]:
+    return {**known.__dict__, "pretraining": list(known.pretraining) or None}
 
 
 def with_facts(summary: pa.Table, facts: Mapping[str, Mapping[str, Any]]) -> pa.Table:
     """Return the summary with the columns of FACTS, unless nothing is known of any model.
 
-    ``facts``: model -> a row of FACTS, as :func:`facts_of_file` gives it.
+    ``facts``: model -> a row of FACTS, as :func:`facts_of_file` and :func:`facts_of_name` give it.
     """
     if not facts:
         return summary

@@ -26,13 +26,14 @@ class ClassOverlap:
     counts_as: ClassVar[str] = "right"
 
     def __call__(self, cases: Cases) -> Finding:
-        """Explain the cases whose prediction also names the original label's class."""
-        reason = self.overlaps.reason_of[cases.label, cases.prediction]
-        return Finding(reason >= 0, {"reason": reason})
+        """Explain the cases whose prediction also names the class of an original label."""
+        label = self.overlaps.label_beside(cases)
+        reason = self.overlaps.reason_of[label, cases.prediction]
+        return Finding(reason >= 0, {"reason": reason, "label": label})
 
     def says(self, cases: Cases, finding: Finding, names: pa.StringArray) -> pa.StringArray:
         """Say for each case why the two classes overlap, or that they do not."""
-        label, prediction = named(cases.label, names), named(cases.prediction, names)
+        label, prediction = named(finding.evidence["label"], names), named(cases.prediction, names)
         reason = named(finding.evidence["reason"], self.overlaps.reasons)
         yes = fill("{} is also right where the label is {}: {}.", prediction, label, reason)
         return either(finding.explains, yes, fill("{} is no other name for {}.", prediction, label))

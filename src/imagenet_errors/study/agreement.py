@@ -1,4 +1,4 @@
-"""Classify exactly the mistakes that the human experts judged, and measure how far we agree with them.
+"""Classify exactly the mistakes that the panel sorted, in both published orders, and measure the agreement.
 
 Source: Peychev et al., NeurIPS 2023, comparison with the experts: the claim to validity rests on it.
     Their list of non-prototypical images is the panel's own, so agreement on that category is circular; it is
@@ -7,176 +7,204 @@ Source: Peychev et al., NeurIPS 2023, comparison with the experts: the claim to 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-import numpy as np
-import pyarrow as pa
+from msgspec import to_builtins
 
-from imagenet_errors.chain import ERROR_TYPES, PUBLISHED_ORDER, Chain, build_chain
+from imagenet_errors.chain import DEFAULT_ORDER, ERROR_TYPES, build_chain
+from imagenet_errors.downloads import facts_of, names_for
+from imagenet_errors.evidence.sources import OPTIONS, Evidence
 from imagenet_errors.files import check_folder
-from imagenet_errors.images import ImageIndex
-from imagenet_errors.inputs import Inputs, load_basis
-from imagenet_errors.labels import LabelSpace, imagenet_1k
+from imagenet_errors.inputs import Basis, Inputs, is_named, load_basis
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.annotations import read_real
-from imagenet_errors.study.ceiling import Ceiling, ceilings
-from imagenet_errors.study.disagreements import Disagreements, accepted_by_real, disagreements
-from imagenet_errors.study.judged import Judged, evaluated, read_judged
-from imagenet_errors.study.outcomes import Agreement, Outcomes, agreement
+from imagenet_errors.study.differences import Differences, accepted_by_real, differences
+from imagenet_errors.study.outcomes import Agreement, PanelOutcomes, agreement, possible_types
+from imagenet_errors.study.panel import PanelMistakes, SharedMistakes, evaluated, read_panel, shared_mistakes
 from imagenet_errors.study.published import (
+    ORDERS,
     PublishedAgreement,
-    PublishedVerdicts,
     published_for,
-    read_published_verdicts,
 )
-from imagenet_errors.tables import Annotations, Verdicts
+from imagenet_errors.tables import Verdicts
 
 WHOLE = "all"
-"""The name of all of a model's judged mistakes, beside the severities."""
+"""The name of all of a model's mistakes, beside the severities."""
 NOT_CIRCULAR = "all but non_prototypical"
-"""The judged mistakes without the category that the panel's own list decides."""
+"""The mistakes without the category that the panel's own list decides."""
+AS_GIVEN = "as given"
+"""The name of a stage order that is neither of the published two."""
 
 
 @dataclass(frozen=True)
-class Request:
-    """Whose judgements to set ours against, by what, and where to put the answer.
+class AgreementRequest:
+    """The panel's files (model -> file) to set our verdicts against, by what, and where to put the answer.
 
     ``use_panel_list``: the images that the panel calls non-prototypical feed that stage, as in the published
-    method.
-    ``published_cases``: single published verdicts, to compare with ours one by one. ``list_at_most``: of each
-    kind of difference, so many are listed in the page (None: all).
+    method. ``list_at_most``: of each kind of difference, so many are listed in the page (None: all).
     """
 
-    human: tuple[Path, ...]
+    human: Mapping[str, Path]
     inputs: Inputs
     out: Path
     use_panel_list: bool = True
-    published_cases: Path | None = None
     list_at_most: int | None = None
-    command: tuple[str, ...] = ()
-
-    @property
-    def full_inputs(self) -> Inputs:
-        """The inputs with the panel's own list, unless that is turned off."""
-        own = self.human if self.use_panel_list else ()
-        return self.inputs.with_evidence(non_prototypical=(*self.inputs.evidence.get("non_prototypical", ()), *own))
-
-    def check_files(self) -> None:
-        """Refuse a path that is not there, before anything is read.
-
-        Raises
-        ------
-        InputError
-            A named file does not exist, or ``out`` is a file.
-        """
-        check_folder(self.out)
-        self.inputs.check()
-        for path in (*self.human, *((self.published_cases,) if self.published_cases else ())):
-            if not path.is_file():
-                raise InputError(path, "no such file", fix="Check the path.")
 
 
 @dataclass(frozen=True, eq=False)
 class ModelAgreement:
-    """One model's figures: over all its judged mistakes and by severity; beside them what was published.
+    """One model: its outcomes in each stage order, the asked one first, and what was published of it.
 
-    ``in_published_order``: outcomes of the same cases had the stages been asked in the published program's
-    order.
+    ``totals``: the figures in each order; ``figures``: in the asked one over all its mistakes and by severity.
     """
 
     model: str
-    outcomes: Outcomes
+    by_order: dict[str, PanelOutcomes]
+    totals: dict[str, Agreement]
     figures: dict[str, Agreement]
-    in_published_order: Outcomes
     published: PublishedAgreement | None
+
+    @property
+    def outcomes(self) -> PanelOutcomes:
+        """The outcomes in the asked order."""
+        return next(iter(self.by_order.values()))
 
 
 @dataclass(frozen=True, eq=False)
 class AgreementRun:
-    """All that came of a request: the n judged cases with both sides' types, and the figures."""
+    """All that came of a request: the n cases with both sides' types, and the figures."""
 
-    request: Request
-    annotations: Annotations
-    judged: Judged
-    excluded: Judged
-    chain: Chain
+    request: AgreementRequest
+    basis: Basis
+    mistakes: PanelMistakes
+    excluded: PanelMistakes
     verdicts: Verdicts
-    outcomes: Outcomes
+    by_order: dict[str, PanelOutcomes]
     models: tuple[ModelAgreement, ...]
-    ceilings: tuple[Ceiling, ...]
-    differing: Disagreements
-    published_verdicts: PublishedVerdicts | None
+    shared: tuple[SharedMistakes, ...]
+    differences: Differences
+
+    @property
+    def outcomes(self) -> PanelOutcomes:
+        """The outcomes in the asked order."""
+        return next(iter(self.by_order.values()))
 
 
-def agree(request: Request) -> AgreementRun:
+def agree(request: AgreementRequest) -> AgreementRun:
     """Classify the panel's cases and measure the agreement; nothing is written.
 
     Raises
     ------
     InputError
-        A file cannot be used: see ``panel.judged.read_judged`` for the panel's.
+        A file cannot be used: see ``study.panel.read_panel`` for the panel's.
     """
-    labels = imagenet_1k()
-    request.check_files()
-    basis = load_basis(request.full_inputs)
-    annotations, evidence, chain = basis.annotations, basis.evidence, basis.chain
-    judged, excluded = evaluated(read_judged(request.human, annotations), annotations)
-    names = class_names(labels)
-    verdicts, outcomes = classify(judged, chain, names=names)
-    _, in_published_order = classify(judged, build_chain(evidence, PUBLISHED_ORDER), names=names)
-    published = request.published_cases
+    check_folder(request.out)
+    check_files(request.human.values())
+    basis = load_basis(with_panel_list(request.inputs, request.human if request.use_panel_list else {}))
+    mistakes, excluded = evaluated(read_panel(request.human, basis.annotations), basis.annotations)
+    verdicts = basis.chain.ask(mistakes.cases).verdicts(basis.class_names)
+    by_order = {order_name(basis): PanelOutcomes(mistakes.human, possible_types(verdicts))}
+    for name in ORDERS:
+        by_order.setdefault(name, outcomes_of(mistakes, on_evidence(basis, basis.evidence, ORDERS[name])))
     return AgreementRun(
         request=request,
-        annotations=annotations,
-        judged=judged,
+        basis=basis,
+        mistakes=mistakes,
         excluded=excluded,
-        chain=chain,
         verdicts=verdicts,
-        outcomes=outcomes,
-        models=tuple(_model(judged, name, outcomes, in_published_order) for name in judged.models),
-        ceilings=ceilings(judged),
-        differing=_differing(judged, outcomes, chain, annotations=annotations, labels=labels),
-        published_verdicts=None
-        if published is None
-        else read_published_verdicts(published, ImageIndex(annotations.file_names)),
+        by_order=by_order,
+        models=tuple(_model(mistakes, name, by_order) for name in mistakes.models),
+        shared=shared_mistakes(mistakes),
+        differences=_differences(mistakes, by_order[order_name(basis)], basis),
     )
 
 
-def class_names(labels: LabelSpace) -> pa.StringArray:
-    """Return the classes' names as an Arrow array."""
-    return pa.array(labels.names, type=pa.string())
+def check_files(paths: Iterable[Path]) -> None:
+    """Refuse a path that is not there, before anything is read.
+
+    Raises
+    ------
+    InputError
+        A named file does not exist.
+    """
+    for path in paths:
+        if not path.is_file():
+            raise InputError(path, "no such file", fix="Check the path.")
 
 
-def classify(judged: Judged, chain: Chain, *, names: pa.StringArray) -> tuple[Verdicts, Outcomes]:
-    """Ask the stages about the judged cases."""
-    verdicts = chain.ask(judged.cases).verdicts(names)
-    undecided = verdicts.lacking.get("fine_grained_oov", np.zeros(len(judged), dtype=np.bool_))
-    return verdicts, Outcomes(judged.human, verdicts.error_type, undecided)
+def with_panel_list(inputs: Inputs, human: Mapping[str, Path]) -> Inputs:
+    """Return the inputs with the panel's files as lists of non-prototypical images, beside the user's own."""
+    return inputs.with_evidence(non_prototypical=(*inputs.evidence.get("non_prototypical", ()), *human.values()))
 
 
-def _model(judged: Judged, name: str, outcomes: Outcomes, in_published_order: Outcomes) -> ModelAgreement:
-    own = judged.of_model(name)
-    open_question = judged.human != ERROR_TYPES.index("non_prototypical")
-    parts = {WHOLE: own, NOT_CIRCULAR: own & open_question}
-    parts |= {severity: own & judged.of_severity(severity) for severity in judged.severities}
-    mine = outcomes.among(own)
+def shared_command(name: str, human: Mapping[str, Path], inputs: Inputs, *more: str) -> str:
+    """Return the command line with published files by their source and others by file name: not where they lie."""
+    annotations = inputs.annotations if is_named(inputs.annotations) else Path(inputs.annotations)
+    options: dict[str, Iterable[str | Path]] = {
+        "--human": human.values(),
+        "--annotations": [annotations],
+        **{OPTIONS[option].flag: paths for option, paths in inputs.evidence.items()},
+        "--stage-order": [] if inputs.stage_order == DEFAULT_ORDER else [",".join(inputs.stage_order)],
+        "--rejected-labels": [] if inputs.rejected_labels == Inputs().rejected_labels else [inputs.rejected_labels],
+    }
+    words = [word for flag, values in options.items() for value in values for word in (flag, _word(flag, value))]
+    return shlex.join(["imagenet-errors", name, *words, *more])
+
+
+def _word(flag: str, value: str | Path) -> str:
+    if isinstance(value, str):
+        return value
+    sources = {facts.source for facts in facts_of(value)} if value.is_file() else set()
+    return next((source for source in sources if source in names_for(flag)), value.name)
+
+
+def input_files(human: Mapping[str, Path], inputs: Inputs) -> list[dict[str, Any]]:
+    """Return name, size and hash of every file, and of published ones where they come from."""
+    paths = dict.fromkeys((*human.values(), *inputs.files, *inputs.published_files))
+    return [to_builtins(facts) for facts in facts_of(*paths)]
+
+
+def order_name(basis: Basis) -> str:
+    """Return the name of the stage order that was asked for."""
+    return next((name for name, order in ORDERS.items() if order == basis.inputs.stage_order), AS_GIVEN)
+
+
+def on_evidence(basis: Basis, evidence: Evidence, order: tuple[str, ...]) -> Basis:
+    """Return the basis with other evidence and another stage order."""
+    inputs = replace(basis.inputs, stage_order=order)
+    return replace(basis, inputs=inputs, evidence=evidence, chain=build_chain(evidence, order))
+
+
+def outcomes_of(mistakes: PanelMistakes, basis: Basis) -> PanelOutcomes:
+    """Ask the stages about the panel's cases."""
+    return PanelOutcomes(mistakes.human, possible_types(basis.chain.ask(mistakes.cases)))
+
+
+def _model(mistakes: PanelMistakes, name: str, by_order: dict[str, PanelOutcomes]) -> ModelAgreement:
+    of_model = mistakes.of_model(name)
+    open_question = mistakes.human != ERROR_TYPES.index("non_prototypical")
+    parts = {WHOLE: of_model, NOT_CIRCULAR: of_model & open_question}
+    parts |= {severity: of_model & mistakes.of_severity(severity) for severity in mistakes.severities}
+    asked = next(iter(by_order.values()))
+    outcomes_by_order = {order: outcomes.among(of_model) for order, outcomes in by_order.items()}
     return ModelAgreement(
         model=name,
-        outcomes=mine,
-        figures={part: agreement(outcomes.among(rows)) for part, rows in parts.items()},
-        in_published_order=in_published_order.among(own),
-        published=published_for(mine),
+        by_order=outcomes_by_order,
+        totals={order: agreement(outcomes) for order, outcomes in outcomes_by_order.items()},
+        figures={part: agreement(asked.among(rows)) for part, rows in parts.items()},
+        published=published_for(asked.among(of_model)),
     )
 
 
-def _differing(
-    judged: Judged, outcomes: Outcomes, chain: Chain, *, annotations: Annotations, labels: LabelSpace
-) -> Disagreements:
-    return disagreements(
-        judged,
+def _differences(mistakes: PanelMistakes, outcomes: PanelOutcomes, basis: Basis) -> Differences:
+    return differences(
+        mistakes,
         outcomes,
-        chain,
-        names=class_names(labels),
-        real_accepts=accepted_by_real(judged, annotations, read_real(labels)),
+        basis.chain,
+        names=basis.class_names,
+        real_accepts=accepted_by_real(mistakes, basis.annotations, read_real(basis.labels)),
     )

@@ -1,4 +1,7 @@
-"""The answer to ``agreement`` as files: every case, the table, figures for programs, a page for people."""
+"""The answer to ``agreement`` as files: every case, the table, figures for programs, a page for people.
+
+No file says where others lie, so the same bytes come out wherever they do.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +9,18 @@ import csv
 import json
 import math
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.files import writing_folder
 from imagenet_errors.runs.directory import ERROR_TYPE, error_type_column
-from imagenet_errors.runs.manifest import file_facts
-from imagenet_errors.study.agreement import AgreementRun, ModelAgreement
-from imagenet_errors.study.ceiling import Ceiling
-from imagenet_errors.study.outcomes import CATEGORIES, COLUMNS, LEVEL, N_RESAMPLES, Outcomes
+from imagenet_errors.study.agreement import AgreementRun, ModelAgreement, input_files, shared_command
+from imagenet_errors.study.outcomes import CATEGORIES, COLUMNS, LEVEL, N_RESAMPLES, Bounded, BoundedCounts
 
 FILES = ("cases.parquet", "table.csv", "agreement.json", "agreement.md")
 
@@ -55,24 +55,24 @@ def write_agreement(run: AgreementRun, *, page: Callable[[AgreementRun], str]) -
 
 
 def cases_table(run: AgreementRun) -> pa.Table:
-    """Return one row a judged case, as CASES, in the order of the panel's files."""
-    judged, outcomes = run.judged, run.outcomes
-    kind = np.full(len(judged), None, dtype=object)
-    kind[run.differing.rows] = run.differing.kind
+    """Return one row a mistake, as CASES, in the order of the panel's files."""
+    mistakes, outcomes = run.mistakes, run.outcomes
+    kind = np.full(len(mistakes), None, dtype=object)
+    kind[run.differences.rows] = run.differences.kind
     return pa.table(
         [
-            run.annotations.file_names.take(pa.array(judged.cases.rows)),
-            pa.array(judged.cases.prediction),
-            pa.array(judged.models, type=pa.string()).take(pa.array(judged.model)),
-            error_type_column(judged.human),
-            judged.category,
-            judged.severity,
+            run.basis.annotations.file_names.take(pa.array(mistakes.cases.rows)),
+            pa.array(mistakes.cases.prediction),
+            pa.array(mistakes.models, type=pa.string()).take(pa.array(mistakes.model)),
+            error_type_column(mistakes.human),
+            mistakes.category,
+            mistakes.severity,
             error_type_column(outcomes.ours),
             run.verdicts.explanation,
             pa.array(outcomes.human == outcomes.ours),
             pa.array(outcomes.undecided),
             pa.array(kind, type=pa.string()),
-            run.differing.panels_stage_says,
+            run.differences.panels_stage_says,
         ],
         schema=CASES,
     )
@@ -83,11 +83,11 @@ def _write_table(run: AgreementRun, path: Path) -> None:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["human", *COLUMNS, "model"])
         for model in run.models:
-            for name, row in counts(model.outcomes.table).items():
+            for name, row in _by_name(model.outcomes.counts.known).items():
                 writer.writerow([name, *row.values(), model.model])
 
 
-def counts(table: Any) -> dict[str, dict[str, int]]:
+def _by_name(table: Any) -> dict[str, dict[str, int]]:
     """Return a table [T, T] by name: the panel's category -> our type -> cases."""
     return {
         name: {column: int(table[ERROR_TYPES.index(name), ERROR_TYPES.index(column)]) for column in COLUMNS}
@@ -99,57 +99,55 @@ def as_json(run: AgreementRun) -> dict[str, Any]:
     """Return all figures as plain objects; what is undefined is None."""
     from imagenet_errors import __version__
 
-    request, inputs = run.request, run.request.full_inputs
-    published = [request.published_cases] if request.published_cases else []
-    files = dict.fromkeys([*request.human, *inputs.files, *published])
+    chain, annotations = run.basis.chain, run.basis.annotations
     content = {
         "version": __version__,
-        "command": list(request.command),
-        "annotations": inputs.annotations_place,
-        "stage_order": list(run.chain.order),
-        "stages_not_run": run.chain.not_run,
-        "panel_list_used": request.use_panel_list,
+        "command": command(run),
+        "annotations": annotations.name,
+        "stage_order": list(chain.order),
+        "stages_not_run": chain.not_run,
+        "panel_list_used": run.request.use_panel_list,
         "bootstrap": {"n_resamples": N_RESAMPLES, "level": LEVEL, "kind": "percentile"},
-        "inputs": [msgspec.structs.asdict(file_facts(path)) for path in files if path.is_file()],
-        "excluded": run.annotations.file_names.take(pa.array(run.excluded.cases.rows)).to_pylist(),
+        "inputs": input_files(run.request.human, run.request.inputs),
+        "excluded": annotations.file_names.take(pa.array(run.excluded.cases.rows)).to_pylist(),
         "models": {model.model: _model_json(model) for model in run.models},
-        "ceiling": [_ceiling_json(ceiling) for ceiling in run.ceilings],
-        "differences": dict(run.differing.kinds),
-        "published_verdicts": _published_verdicts_json(run),
+        "shared_mistakes": [{**asdict(one), "is_copied": one.is_copied} for one in run.shared],
+        "differences": dict(run.differences.kinds),
     }
     plain: dict[str, Any] = _plain(content)
     return plain
 
 
+def command(run: AgreementRun) -> str:
+    """Return the command that gives this answer."""
+    request = run.request
+    more = [] if request.use_panel_list else ["--no-panel-list"]
+    more += [] if request.list_at_most is None else ["--list-at-most", str(request.list_at_most)]
+    return shared_command("agreement", request.human, request.inputs, *more)
+
+
 def _model_json(model: ModelAgreement) -> dict[str, Any]:
     return {
-        "figures": {part: asdict(figures) for part, figures in model.figures.items()},
-        "table": _outcomes_json(model.outcomes),
-        "table_in_published_order": _outcomes_json(model.in_published_order),
-        "published": None if model.published is None else asdict(model.published),
+        "figures": model.figures,
+        "table": _counts_json(model.outcomes.counts),
+        "by_order": {
+            order: {"figures": model.totals[order], "table": _counts_json(outcomes.counts)}
+            for order, outcomes in model.by_order.items()
+        },
+        "published": model.published,
     }
 
 
-def _outcomes_json(outcomes: Outcomes) -> dict[str, Any]:
-    return {"known": counts(outcomes.table), "least": counts(outcomes.low), "most": counts(outcomes.high)}
-
-
-def _ceiling_json(ceiling: Ceiling) -> dict[str, Any]:
-    return {**asdict(ceiling), "agreement": ceiling.agreement}
-
-
-def _published_verdicts_json(run: AgreementRun) -> dict[str, int] | None:
-    """Count the cases with a published verdict, and those whose is ours in the published order."""
-    if run.published_verdicts is None:
-        return None
-    theirs = run.published_verdicts.of(run.judged.cases)
-    ours = np.concatenate([model.in_published_order.ours for model in run.models])
-    known = theirs >= 0
-    return {"n_known": int(known.sum()), "n_same": int((known & (theirs == ours)).sum())}
+def _counts_json(counts: BoundedCounts) -> dict[str, Any]:
+    return {"known": _by_name(counts.known), "least": _by_name(counts.low), "most": _by_name(counts.high)}
 
 
 def _plain(value: Any) -> Any:
-    """Return what JSON can hold: NaN becomes None, tuples lists."""
+    """Return what JSON can hold: NaN becomes None, records objects, tuples lists."""
+    if isinstance(value, Bounded):
+        return _plain(value._asdict())
+    if is_dataclass(value) and not isinstance(value, type):
+        return {name: _plain(part) for name, part in vars(value).items()}
     if isinstance(value, dict):
         return {key: _plain(part) for key, part in value.items()}
     if isinstance(value, list | tuple):

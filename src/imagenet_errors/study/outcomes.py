@@ -1,29 +1,32 @@
-"""How far our verdicts agree with the panel's: the table, its bounds, kappa, precision and recall.
+"""How far the verdicts agree with the panel: the table, its bounds, kappa, precision and recall.
 
 A case that lacks out-of-vocabulary evidence is undecided: given it, its verdict might be ``fine_grained_oov``
 instead of what it fell through to. So every figure comes with the least and the most it can be.
 
 Source: Peychev et al., NeurIPS 2023 (agreement with the panel); Cohen 1960 (kappa);
-    Efron and Tibshirani 1993, chapter 13 (percentile bootstrap).
+    Efron and Tibshirani 1993 (percentile bootstrap).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from imagenet_errors.chain import ERROR_TYPES
+from imagenet_errors.chain import ERROR_TYPES, Walk
+from imagenet_errors.readers.judgements import ERROR_TYPE_OF_CATEGORY
+from imagenet_errors.tables import Verdicts
 
 FAILURE = ERROR_TYPES.index("model_failure")
 OOV = ERROR_TYPES.index("fine_grained_oov")
-_RIGHT = [ERROR_TYPES.index(name) for name in ("class_overlap", "multi_object")]
-CATEGORIES = ("fine_grained", "fine_grained_oov", "non_prototypical", "spurious_correlation")
+CATEGORIES = tuple(name for name in ERROR_TYPES if name in ERROR_TYPE_OF_CATEGORY.values())
 """What the panel calls a mistake; it has no failures."""
-COLUMNS = (*CATEGORIES, "model_failure", "class_overlap", "multi_object")
-"""What we call it, in the paper's order; the last two mean that an annotation accepts the prediction."""
+PAPERS_COLUMNS = (*CATEGORIES, "model_failure")
+COLUMNS = (*PAPERS_COLUMNS, *(name for name in ERROR_TYPES[1:] if name not in PAPERS_COLUMNS))
+"""The error types that a verdict can be: the paper's columns, then those the paper does not show."""
 
 N_RESAMPLES = 10_000
 LEVEL = 0.95
@@ -32,9 +35,8 @@ _SEED = 2205_04596
 Table = NDArray[np.integer]
 
 
-@dataclass(frozen=True)
-class Bounded:
-    """A figure as it is with what is known, and the least and the most that unknown evidence can make it.
+class Bounded(NamedTuple):
+    """A figure by what is known, and the least and the most that unknown evidence can make it.
 
     NaN where it is undefined: a share of nothing.
     """
@@ -44,52 +46,84 @@ class Bounded:
     high: float
 
 
-@dataclass(frozen=True, eq=False)
-class Outcomes:
-    """What the panel and we said of n cases: ``human`` and ``ours`` int8 [n], rows of ``ERROR_TYPES``.
+class BoundedCounts(NamedTuple):
+    """Cases by row and error type, int64 [R, T] each: by what is known, the least and the most of each cell."""
 
-    ``undecided`` bool [n]: with out-of-vocabulary evidence our verdict might be OOV instead.
+    known: NDArray[np.int64]
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+
+    def cell(self, human: str, column: str) -> Bounded:
+        """Return one cell by names; rows are ``ERROR_TYPES``, too."""
+        at = ERROR_TYPES.index(human), ERROR_TYPES.index(column)
+        return Bounded(*(int(cells[at]) for cells in self))
+
+
+def possible_types(verdicts: Verdicts | Walk) -> NDArray[np.int8]:
+    """Return int8 [2, n]: each case's type if unknown out-of-vocabulary evidence says no, and if it says yes."""
+    undecided = verdicts.lacking.get("fine_grained_oov", np.zeros(len(verdicts.error_type), dtype=np.bool_))
+    return np.stack([verdicts.error_type, np.where(undecided, np.int8(OOV), verdicts.error_type)])
+
+
+def bounded_counts(rows: NDArray[np.integer], possible: NDArray[np.int8], n_rows: int) -> BoundedCounts:
+    """Count n cases by their row (ints [n]) and what they can be (int8 [2, n])."""
+    is_open = possible[0] != possible[1]
+    known = cross_table(rows, possible[0], n_rows)
+    leaving, coming = (cross_table(rows[is_open], types[is_open], n_rows) for types in possible)
+    return BoundedCounts(known, known - leaving, known + coming)
+
+
+def cross_table(rows: NDArray[np.integer], error_type: NDArray[np.integer], n_rows: int) -> NDArray[np.int64]:
+    """Return int64 [n_rows, T]: how many cases have each row and error type."""
+    n_types = len(ERROR_TYPES)
+    cells = rows.astype(np.int64) * n_types + error_type
+    return np.bincount(cells, minlength=n_rows * n_types).reshape(n_rows, n_types)
+
+
+@dataclass(frozen=True, eq=False)
+class PanelOutcomes:
+    """What the panel says of n cases, ``human`` int8 [n], and what they can be for us, ``possible`` int8 [2, n].
+
+    Both are rows of ``ERROR_TYPES``; see :func:`possible_types`.
     """
 
     human: NDArray[np.int8]
-    ours: NDArray[np.int8]
-    undecided: NDArray[np.bool_]
+    possible: NDArray[np.int8]
 
-    def among(self, chosen: NDArray[np.bool_]) -> Outcomes:
+    def __len__(self) -> int:
+        """Return the number of cases n."""
+        return len(self.human)
+
+    def among(self, chosen: NDArray[np.bool_]) -> PanelOutcomes:
         """Return the chosen cases (bool [n])."""
-        return Outcomes(self.human[chosen], self.ours[chosen], self.undecided[chosen])
+        return PanelOutcomes(self.human[chosen], self.possible[:, chosen])
+
+    @property
+    def ours(self) -> NDArray[np.int8]:
+        """int8 [n]: the verdicts by what is known."""
+        known: NDArray[np.int8] = self.possible[0]
+        return known
+
+    @property
+    def undecided(self) -> NDArray[np.bool_]:
+        """bool [n]: cases that unknown evidence may make out-of-vocabulary."""
+        differ: NDArray[np.bool_] = self.possible[0] != self.possible[1]
+        return differ
 
     @cached_property
-    def table(self) -> NDArray[np.int64]:
-        """int64 [T, T]: cases by the panel's type (row) and ours (column), both as ``ERROR_TYPES``."""
-        return confusion(self.human, self.ours)
-
-    @cached_property
-    def swing(self) -> NDArray[np.int64]:
-        """int64 [T, T]: those of each cell that might be OOV instead."""
-        return confusion(self.human[self.undecided], self.ours[self.undecided])
+    def counts(self) -> BoundedCounts:
+        """Cases by the panel's type (row) and ours (column)."""
+        return bounded_counts(self.human, self.possible, len(ERROR_TYPES))
 
     @property
-    def low(self) -> NDArray[np.int64]:
-        """int64 [T, T]: the least each cell can be."""
-        return self.table - self.swing
-
-    @property
-    def high(self) -> NDArray[np.int64]:
-        """int64 [T, T]: the most each cell can be."""
-        high = self.table.copy()
-        high[:, OOV] += self.swing.sum(axis=1)
-        return high
-
-    @property
-    def best(self) -> NDArray[np.int8]:
-        """int8 [n]: our verdicts if all unknown evidence turned out as the panel says."""
-        return np.where(self.undecided & (self.human == OOV), np.int8(OOV), self.ours)
-
-    @property
-    def worst(self) -> NDArray[np.int8]:
-        """int8 [n]: our verdicts if no unknown evidence turned out as the panel says."""
-        return np.where(self.undecided & (self.human != OOV), np.int8(OOV), self.ours)
+    def extremes(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Tables int64 [T, T]: by what is known, where unknown evidence agrees least, and where it agrees most."""
+        if_no, if_yes = self.possible
+        worst = np.where(self.undecided & (self.human != if_yes), if_yes, if_no)
+        best = np.where(self.human == if_yes, if_yes, if_no)
+        n_types = len(ERROR_TYPES)
+        known, least, most = (cross_table(self.human, ours, n_types) for ours in (if_no, worst, best))
+        return known, least, most
 
 
 @dataclass(frozen=True)
@@ -112,8 +146,7 @@ class Agreement:
 
     The bounds of kappa are its values where agreement is worst and best; ``kappa_interval`` is the
     bootstrap's, by what is known. ``most_frequent`` is the panel's most frequent category: calling every
-    case so would agree on ``n_most_frequent``, with a kappa of 0. ``n_right``: mistakes of the panel's that
-    the annotations accept.
+    case so would agree on ``n_most_frequent``, with a kappa of 0.
     """
 
     n: int
@@ -121,23 +154,13 @@ class Agreement:
     n_agree: Bounded
     most_frequent: str
     n_most_frequent: int
-    n_right: int
     n_failures: Bounded
     agreement: Bounded
     agreement_of_explained: Bounded
     share_of_failures: Bounded
     kappa: Bounded
     kappa_interval: tuple[float, float]
-    kappa_of_explained: float
-    kappa_of_explained_interval: tuple[float, float]
     categories: dict[str, CategoryFigures]
-
-
-def confusion(human: NDArray[np.int8], ours: NDArray[np.int8]) -> NDArray[np.int64]:
-    """Return int64 [T, T]: how many cases have each pair of types."""
-    n_types = len(ERROR_TYPES)
-    pairs = human.astype(np.int64) * n_types + ours
-    return np.bincount(pairs, minlength=n_types * n_types).reshape(n_types, n_types)
 
 
 def kappa(table: Table) -> NDArray[np.float64]:
@@ -176,54 +199,41 @@ def kappa_interval(
     return float(low), float(high)
 
 
-def agreement(outcomes: Outcomes) -> Agreement:
+def agreement(outcomes: PanelOutcomes) -> Agreement:
     """Return every figure of the cases."""
-    ways = [confusion(outcomes.human, ours) for ours in (outcomes.ours, outcomes.worst, outcomes.best)]
-    explained = _explained(ways[0])
-    # Unknown evidence can only take failures away; failures are most with what is known.
-    n_failures = [int(outcomes.table[:, FAILURE].sum()), int(outcomes.low[:, FAILURE].sum())]
-    n_cases = len(outcomes.human)
-    per_category = ways[0].sum(axis=1)
+    tables, n_cases = outcomes.extremes, len(outcomes)
+    # Unknown evidence can only take failures away; they are most with what is known.
+    n_failures = [int(counts[:, FAILURE].sum()) for counts in (outcomes.counts.known, outcomes.counts.low)]
+    per_category = tables[0].sum(axis=1)
     most = int(np.argmax(per_category))
     return Agreement(
         n=n_cases,
         n_undecided=int(outcomes.undecided.sum()),
-        n_agree=_ordered([float(np.trace(table)) for table in ways]),
+        n_agree=_ordered([float(np.trace(table)) for table in tables]),
         most_frequent=ERROR_TYPES[most],
         n_most_frequent=int(per_category[most]),
-        n_right=int(ways[0][:, _RIGHT].sum()),
         n_failures=_ordered([float(count) for count in n_failures]),
-        agreement=_ordered([_share(np.trace(table), n_cases) for table in ways]),
-        agreement_of_explained=_ordered([_share_of_explained(table) for table in ways]),
+        agreement=_ordered([_share(np.trace(table), n_cases) for table in tables]),
+        agreement_of_explained=_ordered([_share_of_explained(table) for table in tables]),
         share_of_failures=_ordered([_share(count, n_cases) for count in n_failures]),
-        kappa=_ordered([float(kappa(table)) for table in ways]),
-        kappa_interval=kappa_interval(ways[0]),
-        kappa_of_explained=float(kappa(explained)),
-        kappa_of_explained_interval=kappa_interval(explained),
-        categories={name: _category(outcomes, name) for name in CATEGORIES},
+        kappa=_ordered([float(kappa(table)) for table in tables]),
+        kappa_interval=kappa_interval(tables[0]),
+        categories={name: _category(outcomes.counts, ERROR_TYPES.index(name)) for name in CATEGORIES},
     )
 
 
-def _explained(table: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the table without what we leave as a model failure."""
-    explained = table.copy()
-    explained[:, FAILURE] = 0
-    return explained
-
-
 def _share_of_explained(table: NDArray[np.int64]) -> float:
-    return _share(np.trace(table), int(_explained(table).sum()))
+    """Return the share in agreement of the cases that are not left as failures; the panel has none of those."""
+    return _share(np.trace(table), int(table.sum() - table[:, FAILURE].sum()))
 
 
-def _category(outcomes: Outcomes, name: str) -> CategoryFigures:
-    place = ERROR_TYPES.index(name)
-    table, low, high = outcomes.table, outcomes.low, outcomes.high
-    hits = [int(cells[place, place]) for cells in (table, low, high)]
-    misses = [int(cells[:, place].sum()) - hit for cells, hit in zip((table, low, high), hits, strict=True)]
-    n_human = int(table[place].sum())
+def _category(counts: BoundedCounts, place: int) -> CategoryFigures:
+    hits = [int(cells[place, place]) for cells in counts]
+    misses = [int(cells[:, place].sum()) - hit for cells, hit in zip(counts, hits, strict=True)]
+    n_human = int(counts.known[place].sum())
     return CategoryFigures(
         n_human=n_human,
-        n_ours=int(table[:, place].sum()),
+        n_ours=hits[0] + misses[0],
         n_both=hits[0],
         # Fewest hits come with most misses, since each undecided case goes its own way.
         precision=Bounded(
@@ -237,8 +247,8 @@ def _category(outcomes: Outcomes, name: str) -> CategoryFigures:
 
 def _ordered(values: list[float]) -> Bounded:
     """Return the first value, which is what is known, between the least and the most of all."""
-    known = [value for value in values if not np.isnan(value)]
-    return Bounded(values[0], min(known, default=np.nan), max(known, default=np.nan))
+    defined = [value for value in values if not np.isnan(value)]
+    return Bounded(values[0], min(defined, default=np.nan), max(defined, default=np.nan))
 
 
 def _share(part: float, whole: float) -> float:

@@ -6,21 +6,22 @@ The out-of-vocabulary evidence is never made anew, though its making rests on su
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
 
-from imagenet_errors.chain import COUNTS_AS, DEFAULT_ORDER, PUBLISHED_ORDER
-from imagenet_errors.evidence.co_occurrence import MIN_IMAGES, CoOccurrence, read_co_occurrence
+from imagenet_errors.chain import COUNTS_AS, DEFAULT_ORDER
+from imagenet_errors.evidence.co_occurrence import MIN_IMAGES, read_co_occurrence
 from imagenet_errors.evidence.oov import OovEvidence
-from imagenet_errors.evidence.sources import Evidence
 from imagenet_errors.evidence.superclasses import Superclasses
-from imagenet_errors.images import ImageIndex
-from imagenet_errors.inputs import Inputs
+from imagenet_errors.inputs import Basis
+from imagenet_errors.label_sets import on_images_of
 from imagenet_errors.labels import LabelSpace
-from imagenet_errors.readers.annotations import read_real
+from imagenet_errors.study.agreement import on_evidence
+from imagenet_errors.study.published import ORDERS
 from imagenet_errors.tables import Annotations
 from imagenet_errors.wordnet import load_wordnet
 
@@ -29,18 +30,21 @@ DEPTHS = (6, 8, 10, 12, 14)
 """Where WordNet is cut: classes are alike that share an ancestor so many steps below *entity*."""
 CO_OCCURRENCE_THRESHOLDS = (1, 2, 3, 5)
 NEIGHBOUR_THRESHOLDS = tuple(range(1, 11))
-"""Of the 10 nearest training images, how many must be kin (Peychev et al., section 3: one)."""
+"""Of the 10 nearest training images, how many must be kin (Peychev et al., NeurIPS 2023: one)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Variant:
-    """One way to decide: ``choice`` is what is varied, ``name`` how."""
+    """One way to decide: ``choice`` is what is varied, ``name`` how, ``basis`` what the verdicts then rest on."""
 
     choice: str
     name: str
-    annotations: Annotations
-    evidence: Evidence
-    order: tuple[str, ...]
+    basis: Basis
+
+    def differently(self, choice: str, name: str, **evidence: Any) -> Variant:
+        """Return a variant with other parts of evidence."""
+        parts = self.basis.evidence.replace(**evidence)
+        return Variant(choice, name, on_evidence(self.basis, parts, self.basis.inputs.stage_order))
 
 
 @dataclass(frozen=True)
@@ -52,25 +56,27 @@ class NotVaried:
 
 
 def variants(
-    inputs: Inputs, annotations: Annotations, evidence: Evidence, *, labels: LabelSpace
+    basis: Basis, *, label_sets: Mapping[str, Annotations], pools: Mapping[str, OovEvidence]
 ) -> tuple[tuple[Variant, ...], tuple[NotVaried, ...]]:
-    """Return the base and every variant of it, and the choices that cannot be varied here."""
-    base = Variant(BASE, BASE, annotations, evidence, inputs.stage_order)
-    made: list[Variant] = [base]
-    not_varied: list[NotVaried] = []
-    for one in (
+    """Return the base and every variant of it, and the choices that cannot be varied here.
+
+    ``label_sets`` and ``pools``: other accepted labels and other out-of-vocabulary evidence, by name.
+    """
+    base = Variant(BASE, BASE, basis)
+    ways = [
+        base,
         *_orders(base),
-        *_superclasses(base, inputs, labels),
+        *_superclasses(base),
         *_neighbours(base),
+        *_pools(base, pools),
         *_co_occurrences(base),
         *_lists(base),
-        *_labels(base, labels),
-    ):
-        if isinstance(one, Variant):
-            made.append(one)
-        else:
-            not_varied.append(one)
-    return tuple(made), tuple(not_varied)
+        *_labels(base, label_sets),
+    ]
+    return (
+        tuple(way for way in ways if isinstance(way, Variant)),
+        tuple(way for way in ways if isinstance(way, NotVaried)),
+    )
 
 
 def wordnet_cut(depth: int, labels: LabelSpace) -> Superclasses:
@@ -105,95 +111,79 @@ def with_support(oov: OovEvidence, n_least: int) -> OovEvidence:
     return replace(oov, table=oov.table.set_column(place, "is_oov", decided))
 
 
-def on_same_images(real: Annotations, annotations: Annotations) -> Annotations:
-    """Return the annotations with ReaL's accepted labels; what was problematic stays excluded.
-
-    Images without ReaL labels are excluded, too.
-    """
-    rows = ImageIndex(real.file_names).rows(annotations.file_names, where="ReaL")
-    accepted = real.accepted.take(np.maximum(rows, 0))
-    return Annotations(
-        "real on the same images",
-        annotations.file_names,
-        annotations.label,
-        accepted,
-        annotations.problematic | (rows < 0),
-    )
-
-
 def _orders(base: Variant) -> Iterator[Variant]:
     right = tuple(name for name in DEFAULT_ORDER if COUNTS_AS[name] == "right")
     errors = tuple(name for name in DEFAULT_ORDER if name not in right)
-    for name, order in {
-        "the paper's": DEFAULT_ORDER,
-        "the published program's": PUBLISHED_ORDER,
+    orders = {
+        **ORDERS,
         "errors reversed": (*right, *reversed(errors)),
         "all reversed": tuple(reversed(DEFAULT_ORDER)),
-    }.items():
-        if order != base.order:
-            yield replace(base, choice="stage order", name=name, order=order)
+    }
+    for name, order in orders.items():
+        if order != base.basis.inputs.stage_order:
+            yield Variant("stage order", name, on_evidence(base.basis, base.basis.evidence, order))
 
 
-def _superclasses(base: Variant, inputs: Inputs, labels: LabelSpace) -> Iterator[Variant]:
+def _superclasses(base: Variant) -> Iterator[Variant]:
     """Cut WordNet; the co-occurrence pairs, which must not be kin, follow."""
+    labels, given = base.basis.labels, base.basis.inputs.file("co_occurrence")
+    pairs = base.basis.evidence.get("co_occurrence")
+    if pairs is not None:
+        pairs = pairs.at_least(MIN_IMAGES) if given is None else read_co_occurrence(given, labels)
     for depth in DEPTHS:
         superclasses = wordnet_cut(depth, labels)
-        pairs = _pairs(base.evidence, inputs, labels).without(superclasses.shares)
-        evidence = base.evidence.replace(superclasses=superclasses, co_occurrence=pairs)
-        yield replace(base, choice="superclasses", name=f"WordNet at depth {depth}", evidence=evidence)
-
-
-def _pairs(evidence: Evidence, inputs: Inputs, labels: LabelSpace) -> CoOccurrence:
-    """Return the pairs as they were before kin was taken out."""
-    given = inputs.file("co_occurrence")
-    if given is not None:
-        return read_co_occurrence(given, labels)
-    pairs: CoOccurrence = evidence["co_occurrence"].at_least(MIN_IMAGES)
-    return pairs
+        apart = None if pairs is None else pairs.without(superclasses.shares)
+        name = f"WordNet at depth {depth}"
+        yield base.differently("superclasses", name, superclasses=superclasses, co_occurrence=apart)
 
 
 def _neighbours(base: Variant) -> Iterator[Variant | NotVaried]:
-    choice, oov = "neighbour support", base.evidence.get("oov")
-    if oov is None or oov.table["neighbour_support"].null_count == len(oov.table):
-        reason = (
-            "no out-of-vocabulary evidence was given"
-            if oov is None
-            else "the evidence does not say how many neighbours are kin"
-        )
-        yield NotVaried(choice, reason)
-        return
-    for n_least in NEIGHBOUR_THRESHOLDS:
-        evidence = base.evidence.replace(oov=with_support(oov, n_least))
-        yield replace(base, choice=choice, name=f"{n_least} of 10", evidence=evidence)
+    choice, oov = "neighbour support", base.basis.evidence.get("oov")
+    if oov is None:
+        yield NotVaried(choice, "no out-of-vocabulary evidence was given")
+    elif oov.table["neighbour_support"].null_count == len(oov.table):
+        yield NotVaried(choice, "the evidence does not say how many neighbours are kin")
+    else:
+        for n_least in NEIGHBOUR_THRESHOLDS:
+            yield base.differently(choice, f"{n_least} of 10", oov=with_support(oov, n_least))
+
+
+def _pools(base: Variant, pools: Mapping[str, OovEvidence]) -> Iterator[Variant | NotVaried]:
+    if not pools:
+        yield NotVaried("out-of-vocabulary evidence", "no second table of it was given")
+    for name, oov in pools.items():
+        yield base.differently("out-of-vocabulary evidence", name, oov=oov)
 
 
 def _co_occurrences(base: Variant) -> Iterator[Variant | NotVaried]:
-    choice, known = "co-occurrence", base.evidence["co_occurrence"]
-    if not known.n_images.any():
+    choice, pairs = "co-occurrence", base.basis.evidence.get("co_occurrence")
+    if pairs is None:
+        yield NotVaried(choice, "there are no pairs")
+    elif not pairs.n_images.any():
         yield NotVaried(choice, "the pairs were given without the number of images")
-        return
-    for n_least in CO_OCCURRENCE_THRESHOLDS:
-        pairs = known.at_least(n_least).without(base.evidence["superclasses"].shares)
-        evidence = base.evidence.replace(co_occurrence=pairs)
-        name = f"in {n_least} image{'s' if n_least > 1 else ''}"
-        yield replace(base, choice=choice, name=name, evidence=evidence)
+    else:
+        shares = base.basis.evidence["superclasses"].shares
+        for n_least in CO_OCCURRENCE_THRESHOLDS:
+            name = f"in {n_least} image{'s' if n_least > 1 else ''}"
+            yield base.differently(choice, name, co_occurrence=pairs.at_least(n_least).without(shares))
 
 
 def _lists(base: Variant) -> Iterator[Variant | NotVaried]:
     choice = "non-prototypical images"
-    if base.evidence.get("non_prototypical") is None:
+    if base.basis.evidence.get("non_prototypical") is None:
         yield NotVaried(choice, "no list was given")
-        return
-    yield replace(base, choice=choice, name="no list", evidence=base.evidence.replace(non_prototypical=None))
+    else:
+        yield base.differently(choice, "no list", non_prototypical=None)
 
 
-def _labels(base: Variant, labels: LabelSpace) -> Iterator[Variant | NotVaried]:
+def _labels(base: Variant, label_sets: Mapping[str, Annotations]) -> Iterator[Variant | NotVaried]:
+    """Accept other labels on the same images; the evidence stays."""
     choice = "accepted labels"
-    if base.annotations.name == "real":
-        yield NotVaried(choice, "the annotations are ReaL's already")
-        return
-    annotations = on_same_images(read_real(labels), base.annotations)
-    if not annotations.evaluated.any():
-        yield NotVaried(choice, "no annotated image has ReaL labels")
-        return
-    yield replace(base, choice=choice, name="ReaL, same images", annotations=annotations)
+    if not label_sets:
+        yield NotVaried(choice, "no other label set was given")
+    for name, other in label_sets.items():
+        annotations = on_images_of(base.basis.annotations, other)
+        if annotations.evaluated.any():
+            yield Variant(choice, f"{name}, same images", replace(base.basis, annotations=annotations))
+        else:
+            yield NotVaried(choice, f"{name} has labels of no annotated image")

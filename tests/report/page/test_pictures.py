@@ -63,7 +63,7 @@ def test_grey_and_palette_pictures_are_fine(tmp_path):
     ("path", "message"),
     [
         pytest.param("nowhere", "no such folder", id="no folder"),
-        pytest.param("empty", "none of the run's images is in it", id="no image"),
+        pytest.param("empty", "no image in this folder", id="no image"),
     ],
 )
 def test_a_folder_without_the_images_is_refused(tmp_path, path, message):

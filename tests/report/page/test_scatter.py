@@ -5,20 +5,19 @@ import re
 import numpy as np
 import pytest
 
+from imagenet_errors.chain import ERROR_TYPES
+from imagenet_errors.report.looks import most_percent
 from imagenet_errors.report.page.scatter import HEIGHT, WIDTH, mark, panels
-from imagenet_errors.report.published import Points
-from imagenet_errors.report.scales import most_percent
+from imagenet_errors.report.points import BOUNDED, UNKNOWN, Points
 
 
 def points(*models):
     """Each model: (MLA, severe errors in percent of its multi-label errors)."""
-    counts = np.zeros((len(models), 4, 8), dtype=np.int64)
-    counts[:, :, 3], counts[:, :, 7] = [
-        [[100 - severe] * 4 for _, severe in models],
-        [[severe] * 4 for _, severe in models],
-    ]
+    counts = np.zeros((len(models), 4, len(ERROR_TYPES)), dtype=np.int64)
+    counts[:, :, ERROR_TYPES.index("fine_grained")] = [[100 - severe] * 4 for _, severe in models]
+    counts[:, :, ERROR_TYPES.index("model_failure")] = [[severe] * 4 for _, severe in models]
     mla = np.array([[accuracy] * 4 for accuracy, _ in models], dtype=float)
-    return Points(tuple(f"m{place}" for place in range(len(models))), counts, mla, mla, {})
+    return Points.measured(tuple(f"m{place}" for place in range(len(models))), counts, mla=mla, top1=mla, facts={})
 
 
 def places(path):
@@ -29,21 +28,21 @@ OURS = points((60, 70), (90, 40), (75, 0))
 
 
 def test_more_accurate_is_further_right_and_more_severe_is_higher():
-    (panel,) = panels(OURS, None, ("model_failure",))
+    panel = panels(OURS, None)[0]
     (x0, y0), (x1, y1), (x2, y2) = places(panel.ours)
     assert 0 < x0 < x2 < x1 < WIDTH
     assert 0 < y0 < y1 < y2 < HEIGHT
 
 
 def test_the_mark_lies_on_its_own_dot():
-    (panel,) = panels(OURS, None, ("model_failure",))
-    found = mark(panel, OURS, 1, published=None)
+    panel = panels(OURS, None)[0]
+    found = mark(panel, OURS, 1)
     assert (found.x, found.y) == places(panel.ours)[1]
     assert (found.accuracy, found.portion, found.expected) == (90, 40, None)
 
 
 def test_ticks_are_at_the_figures_they_name():
-    (panel,) = panels(points((80, 40)), None, ("model_failure",))
+    panel = panels(points((80, 40)), None)[0]
     ((x, y),) = places(panel.ours)
     assert [tick.at for tick in panel.x_ticks if tick.text == "80"] == [x]
     assert [tick.at for tick in panel.y_ticks if tick.text == "40"] == [y]
@@ -52,20 +51,33 @@ def test_ticks_are_at_the_figures_they_name():
 
 def test_what_the_published_line_expects_is_told():
     published = points(*[(70 + step, 60 - step) for step in range(20)])
-    (panel,) = panels(OURS, published, ("model_failure",))
+    panel = panels(OURS, published)[0]
     ours = points((75.0, 30))
-    assert mark(panel, ours, 0, published=published).expected == pytest.approx(55)
-    assert mark(panel, points((60, 30)), 0, published=published).expected is None
+    assert mark(panel, ours, 0).expected == pytest.approx(55)
+    assert mark(panel, points((60, 30)), 0).expected is None
 
 
 def test_severe_errors_have_a_line_on_either_side_of_90():
     published = points(*[(80 + step, 60 - step) for step in range(18)])
-    assert len(panels(OURS, published, ("model_failure",))[0].lines) == 2
-    assert len(panels(OURS, published, ("fine_grained",))[0].lines) == 1
+    assert len(panels(OURS, published)[0].lines) == 2
+    assert len(panels(OURS, published)[1].lines) == 1
 
 
 def test_a_model_without_multi_label_errors_has_no_mark():
-    nothing = Points(("m",), np.zeros((1, 4, 8), dtype=np.int64), np.full((1, 4), 99.0), np.full((1, 4), 99.0), {})
-    (panel,) = panels(nothing, None, ("model_failure",))
+    level, none = np.full((1, 4), 99.0), np.zeros((1, 4, len(ERROR_TYPES)), dtype=np.int64)
+    nothing = Points.measured(("m",), none, mla=level, top1=level, facts={})
+    panel = panels(nothing, None)[0]
     assert panel.ours == ""
-    assert mark(panel, nothing, 0, published=None) is None
+    assert mark(panel, nothing, 0) is None
+
+
+def test_what_hangs_on_missing_evidence_is_drawn_together_or_within_bounds():
+    whole = points((80, 40))
+    state, least = whole.state.copy(), whole.least.copy()
+    oov, severe = ERROR_TYPES.index("fine_grained_oov"), ERROR_TYPES.index("model_failure")
+    state[:, [oov, severe]], least[:, :, severe] = [UNKNOWN, BOUNDED], 30
+    ours = Points(whole.models, whole.counts, least, whole.most, state, whole.mla, whole.top1, {})
+    drawn = panels(ours, points(*[(70 + step, 60 - step) for step in range(20)]))
+    assert drawn[0].error_types == ("fine_grained_oov", "model_failure")
+    assert ("fine_grained_oov",) not in [panel.error_types for panel in drawn]
+    assert mark(drawn[0], ours, 0).portion == pytest.approx(40)

@@ -1,25 +1,36 @@
-"""The data of the error explorer: every distinct case as columns, and the decision paths, packed apart."""
+"""The data inside the page: every distinct case as columns, the decision paths apart, all as short text."""
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from imagenet_errors.chain import ERROR_TYPES
-from imagenet_errors.evidence.superclasses import Superclasses
+from imagenet_errors.chain import COUNTS_AS, ERROR_TYPES
 from imagenet_errors.labels import GROUPS, LabelSpace
 from imagenet_errors.measure import group_membership
-from imagenet_errors.report.page.embed import bits, column, texts
+from imagenet_errors.report.comparison import Comparison, peers_of
 from imagenet_errors.report.page.paths import Paths, proposal_places, proposals_of
 from imagenet_errors.report.page.pictures import Pictures
+from imagenet_errors.report.page.views import Setting
 from imagenet_errors.runs.tables import ErrorCases, RunTables
+from imagenet_errors.severity import UNKNOWN as UNKNOWN_DISTANCE
+from imagenet_errors.severity import grades
+from imagenet_errors.tables import Cases
 
 _UNKNOWN_CONFIDENCE = 0xFFFF
 _CONFIDENCE_STEPS = 1000
+_UNKNOWN_STEPS = 0xFF
+_UNSIGNED = ((0xFF, "u1"), (0xFFFF, "u2"), (0xFFFFFFFF, "u4"))
+# "<" could open </script> or <!--, the two separators end a line in old scripts, "&" could be taken for a reference.
+_ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,32 +64,24 @@ def _take(cases: ErrorCases, chosen: NDArray[np.integer]) -> ErrorCases:
     )
 
 
-def explorer_content(
-    run: RunTables,
-    shown: Shown,
-    *,
-    labels: LabelSpace,
-    superclasses: Superclasses | None,
-    pictures: Pictures,
-) -> dict[str, Any]:
+def explorer_content(setting: Setting, shown: Shown, *, pictures: Pictures) -> dict[str, Any]:
     """Return what the explorer's script reads: names, images with an error, and cases as columns."""
+    run, labels, superclasses = setting.run, setting.labels, setting.superclasses
     images, of = np.unique(shown.cases.image, return_inverse=True)
+    kinds = zip(superclasses.names, superclasses.members, strict=True) if superclasses is not None else ()
     return {
         "models": list(run.models),
+        "peers": [peers_of(run, model).tolist() for model in range(len(run.models))],
         "types": list(ERROR_TYPES),
+        "multi_label": [place for place, name in enumerate(ERROR_TYPES) if COUNTS_AS[name] != "right"],
+        "severe": list(setting.severe),
+        "not_run": list(run.manifest.stages_not_run),
         "classes": list(labels.names),
         "groups": list(GROUPS[1:]),
-        "superclasses": _superclass_content(superclasses),
+        "superclasses": [{"name": name, "members": members.tolist()} for name, members in kinds],
         "images": _image_content(run, images, labels, pictures),
-        "cases": _case_content(run, shown.cases, of),
+        "cases": _case_content(run, shown.cases, of, labels),
     }
-
-
-def _superclass_content(superclasses: Superclasses | None) -> list[dict[str, Any]]:
-    if superclasses is None:
-        return []
-    pairs = zip(superclasses.names, superclasses.members, strict=True)
-    return [{"name": name, "members": members.tolist()} for name, members in pairs]
 
 
 def _image_content(run: RunTables, images: NDArray[np.int64], labels: LabelSpace, pictures: Pictures) -> dict[str, Any]:
@@ -96,11 +99,16 @@ def _image_content(run: RunTables, images: NDArray[np.int64], labels: LabelSpace
     }
 
 
-def _case_content(run: RunTables, cases: ErrorCases, image: NDArray[np.integer]) -> dict[str, Any]:
+def _case_content(run: RunTables, cases: ErrorCases, image: NDArray[np.integer], labels: LabelSpace) -> dict[str, Any]:
     steps = np.nan_to_num(np.round(cases.confidence.astype(np.float64) * _CONFIDENCE_STEPS), nan=_UNKNOWN_CONFIDENCE)
     # Scores that are no probabilities (logits) have no place on a scale of 0 to 1 and are left out.
     whole = np.where((steps < 0) | (steps > _CONFIDENCE_STEPS), _UNKNOWN_CONFIDENCE, steps).astype(np.int64)
+    distance = grades(
+        Cases(cases.image, cases.prediction, run.label[cases.image], run.accepted.take(cases.image)), labels
+    )
     return {
+        "distance": column(np.where(distance.steps == UNKNOWN_DISTANCE, _UNKNOWN_STEPS, distance.steps)),
+        "shared": texts(distance.shared),
         "image": column(image),
         "prediction": column(cases.prediction),
         "type": column(cases.error_type),
@@ -118,9 +126,74 @@ def path_content(paths: Paths, labels: LabelSpace) -> dict[str, Any] | None:
     places = proposal_places(paths)
     return {
         "holds": bits(paths.holds),
-        "steps": [{"stage": step.stage, "explains": bits(step.explains), **texts(step.says)} for step in paths.steps],
+        "steps": [
+            {
+                "stage": step.stage,
+                "explains": bits(step.explains),
+                "unknown": bits(step.cannot_tell),
+                **texts(step.says),
+            }
+            for step in paths.steps
+        ],
         "order": list(paths.order),
         "not_run": paths.not_run or {},
         "proposals": proposals_of(paths, labels),
         "proposal_of": column(places) if len(places) else None,
     }
+
+
+def pair_content(pairs: list[Comparison]) -> dict[str, Any]:
+    """Return the comparisons of models for the script."""
+    moves = np.concatenate([pair.moves.ravel() for pair in pairs]) if pairs else np.zeros(0, dtype=np.int64)
+    return {
+        "pairs": [
+            [
+                pair.a,
+                pair.b,
+                pair.n_same,
+                float(f"{pair.p_value:.3g}"),
+                None if np.isnan(k := pair.kappa) else round(k, 3),
+            ]
+            for pair in pairs
+        ],
+        "moves": column(moves),
+    }
+
+
+def script_json(content: Any) -> str:
+    """Return JSON that is safe inside ``<script type="application/json">``, whatever its texts hold."""
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    # subtle: a lone surrogate (from an odd file name) cannot be written as UTF-8.
+    return text.translate(_ESCAPES).encode("utf-8", "replace").decode("utf-8")
+
+
+def column(values: NDArray[Any]) -> list[str]:
+    """Return ``[type, base64]`` of unsigned integers, little-endian, of the narrowest type that holds them.
+
+    Raises
+    ------
+    ValueError
+        A value is negative or needs more than 32 bits.
+    """
+    least, most = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+    fitting = [name for limit, name in _UNSIGNED if most <= limit]
+    if least < 0 or not fitting:
+        raise ValueError(f"values from {least} to {most} are no 32-bit unsigned integers")
+    return [fitting[0], base64.b64encode(values.astype(f"<{fitting[0]}").tobytes()).decode()]
+
+
+def bits(claim: NDArray[np.bool_]) -> str:
+    """Return booleans as base64, eight a byte, the first in the lowest bit."""
+    return base64.b64encode(np.packbits(claim, bitorder="little").tobytes()).decode()
+
+
+def texts(values: pa.StringArray) -> dict[str, Any]:
+    """Return texts as their distinct ones and a column of places among them."""
+    encoded = pc.dictionary_encode(pc.fill_null(values, ""))
+    return {"texts": encoded.dictionary.to_pylist(), "of": column(encoded.indices.to_numpy())}
+
+
+def packed(content: Any) -> str:
+    """Return JSON, compressed by gzip, as base64: for what is long, repeats itself and is seldom looked at."""
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), 6, mtime=0)).decode()

@@ -9,50 +9,74 @@ from __future__ import annotations
 
 import base64
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
 
 import numpy as np
 
-from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.evidence.superclasses import Superclasses, load_superclasses
 from imagenet_errors.files import written_whole
-from imagenet_errors.labels import LabelSpace, imagenet_1k
+from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.problems import InputError
-from imagenet_errors.report.comparison import Comparison, all_comparisons
-from imagenet_errors.report.looks import looks
-from imagenet_errors.report.page.embed import column, packed, script_json
-from imagenet_errors.report.page.explorer import Shown, explorer_content, path_content, shown_cases
+from imagenet_errors.report.comparison import all_comparisons
+from imagenet_errors.report.factors import read_factors
+from imagenet_errors.report.looks import SEVERE, look_of, looks
+from imagenet_errors.report.page.explorer import (
+    Shown,
+    explorer_content,
+    packed,
+    pair_content,
+    path_content,
+    shown_cases,
+)
 from imagenet_errors.report.page.paths import Paths, decision_paths
 from imagenet_errors.report.page.pictures import NO_PICTURES, Pictures, find_pictures, pictures_for
-from imagenet_errors.report.page.scatter import panels
-from imagenet_errors.report.page.views import Setting, model_view
-from imagenet_errors.report.published import (
+from imagenet_errors.report.page.scatter import panels, published_fits
+from imagenet_errors.report.page.views import MODEL_COLUMNS, Setting, model_rows, model_view, run_view
+from imagenet_errors.report.points import (
+    FACTS,
     N_EVALUATED_THERE,
-    Points,
     points_of_run,
     published_folder,
+    published_points,
     read_published,
 )
 from imagenet_errors.runs.tables import RunTables, load_run_tables
+from imagenet_errors.shipped import needs
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-PANELS = ("model_failure", *(name for name in ERROR_TYPES[3:] if name != "model_failure"))
 TEMPLATES = Path(__file__).parent / "templates"
-SCRIPTS = ("columns.js", "explorer.js", "rows.js", "compare.js", "page.js")
+SCRIPTS = ("columns.js", "explorer.js", "rows.js", "matrix.js", "compare.js", "models.js", "page.js")
+PUBLISHED_SCRIPTS = ("elements.js", "models.js", "published.js")
 DEFAULT_NAME = "report.html"
 MOST_COMPARED = 100
 """Models that are compared with each other: at 100 their 4,950 pairs take about 1 MB."""
 
 
 @dataclass(frozen=True)
+class ExtraSection:
+    """A section that another part of the program puts into the page, after the model's own.
+
+    ``name`` is its anchor and ``title`` its entry in the navigation; ``template`` a Jinja file, rendered with
+    ``section`` (this object) and ``parts`` (the macros of parts.html), everything escaped; ``content`` is whatever
+    the template shows. It may hold pictures as ``data:`` addresses; scripts and addresses outside do not run.
+    """
+
+    name: str
+    title: str
+    template: Path
+    content: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class ReportRequest:
     """What to show. ``out`` None: ``report.html`` in the run directory. ``models``: those to show, the first
-    in front; all of the run, the most accurate in front, if empty.
+    in front; all of the run, the most accurate in front, if empty. ``factors``: a table of image factors (ImageNet-X).
     """
 
     run: Path
@@ -60,12 +84,14 @@ class ReportRequest:
     models: tuple[str, ...] = ()
     images: Path | None = None
     published: Path | None = None
+    factors: Path | None = None
     n_thumbnails: int = 400
     n_cases: int = 100_000
+    sections: tuple[ExtraSection, ...] = ()
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenPage:
     """The page that was written: where, its size in bytes, how many errors it holds, and what it lacks."""
 
     path: Path
@@ -74,7 +100,7 @@ class Written:
     notes: tuple[str, ...]
 
 
-def write_report(request: ReportRequest) -> Written:
+def write_report(request: ReportRequest) -> WrittenPage:
     """Write the report of a run directory.
 
     Raises
@@ -83,18 +109,43 @@ def write_report(request: ReportRequest) -> Written:
         The folder is no run, something named is not there, or the packages of the ``report`` extra are missing.
     """
     environment = page_environment()
-    labels = imagenet_1k()
     out = request.out or request.run / DEFAULT_NAME
     run = load_run_tables(request.run, models=request.models)
+    setting = _setting(request, run)
     shown = shown_cases(run.cases, most=request.n_cases)
-    paths = decision_paths(run, shown.cases, labels)
+    paths = decision_paths(run, shown.cases, setting.labels)
     pictures = _pictures(request, run, shown, beside=out.parent)
     notes = _notes(run, shown, paths, pictures=pictures)
-    folder = published_folder(request.published)
-    setting = _setting(run, labels, None if folder is None else read_published(folder))
-    html = render(environment, setting, shown, paths=paths, pictures=pictures, notes=notes)
+    html = _render(environment, setting, shown, paths=paths, pictures=pictures, notes=notes, sections=request.sections)
     _write(out, html)
-    return Written(out, len(html.encode()), len(shown.cases), notes)
+    return WrittenPage(out, len(html.encode()), len(shown.cases), notes)
+
+
+def write_published(given: Path | None, out: Path) -> WrittenPage:
+    """Write the page of the published models alone: their table and plots.
+
+    Raises
+    ------
+    InputError
+        The published statistics are not at hand, or the packages of the ``report`` extra are missing.
+    """
+    environment = page_environment()
+    points = published_points(given)
+    facts = [
+        {name: points.facts[name][model] for name in FACTS if points.facts[name][model]} for model in range(len(points))
+    ]
+    html = _with_style(
+        environment,
+        "published.html",
+        PUBLISHED_SCRIPTS,
+        points=points,
+        panels=panels(points, None),
+        rows=model_rows(points, facts, places=False),
+        facts=FACTS,
+        slopes=[fit.slope for fit in published_fits(points, (SEVERE,))],
+    )
+    _write(out, html)
+    return WrittenPage(out, len(html.encode()), 0, ())
 
 
 def page_environment() -> Environment:
@@ -105,20 +156,17 @@ def page_environment() -> Environment:
     InputError
         jinja2 is not installed.
     """
-    try:
-        from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    except ImportError:
-        raise InputError(
-            "report", "needs jinja2, which is not installed", fix="Run: pip install 'imagenet-errors[report]'"
-        ) from None
-    environment = Environment(
-        loader=FileSystemLoader(TEMPLATES),
+    jinja2 = needs("jinja2", extra="report")
+    environment: Environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
-        undefined=StrictUndefined,
+        undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"count": lambda n: f"{n:,}", "percent": _percent, "slug": _slug}
+    filters: dict[str, Any] = {"count": lambda n: f"{n:,}", "percent": _percent, "slug": _slug, "whole": _whole}
+    environment.filters |= filters
+    environment.globals |= {"looks": looks(), "look_of": look_of, "columns": MODEL_COLUMNS}
     return environment
 
 
@@ -126,19 +174,29 @@ def _percent(share: float | None, digits: int = 1) -> str:
     return "–" if share is None else f"{100 * share:.{digits}f}%"
 
 
+def _whole(number: float) -> str:
+    """Return a number of errors for people: no digits after the point but below 10."""
+    return f"{number:.1f}" if abs(number) < 10 and number != round(number) else f"{number:,.0f}"
+
+
 def _slug(name: str) -> str:
     return name.replace("_", "-")
 
 
-def _setting(run: RunTables, labels: LabelSpace, published: Points | None) -> Setting:
+def _setting(request: ReportRequest, run: RunTables) -> Setting:
+    folder = published_folder(request.published)
+    published = None if folder is None else read_published(folder)
     ours = points_of_run(run)
-    return Setting(run, labels, _superclasses(run), ours, published, panels(ours, published, PANELS))
+    factors = None if request.factors is None else read_factors(request.factors, run.file_names)
+    labels = imagenet_1k()
+    return Setting(run, labels, _superclasses(run), ours, published, panels(ours, published), factors)
 
 
 def _superclasses(run: RunTables) -> Superclasses | None:
     """Return the superclasses that the run used; None where the user's own are gone or broken."""
+    own = run.manifest.evidence.get("superclasses")
     try:
-        return load_superclasses(run.manifest.as_inputs().file("superclasses"))
+        return load_superclasses(None if not isinstance(own, str) else Path(own))
     except InputError:
         return None
 
@@ -146,12 +204,7 @@ def _superclasses(run: RunTables) -> Superclasses | None:
 def _pictures(request: ReportRequest, run: RunTables, shown: Shown, *, beside: Path) -> Pictures:
     if request.images is None:
         return NO_PICTURES
-    try:
-        import PIL  # noqa: F401  # only whether it is there
-    except ImportError:
-        raise InputError(
-            "--images", "needs pillow, which is not installed", fix="Run: pip install 'imagenet-errors[report]'"
-        ) from None
+    needs("PIL", extra="report")
     cases = shown.cases
     most_severe_first = cases.image[np.lexsort((-cases.n_makers, -cases.error_type))]
     found = find_pictures(request.images, run.file_names)
@@ -179,64 +232,105 @@ def _notes(run: RunTables, shown: Shown, paths: Paths, *, pictures: Pictures) ->
     return tuple(notes)
 
 
-def render(
+def _render(
     environment: Environment,
     setting: Setting,
     shown: Shown,
     *,
     paths: Paths,
     pictures: Pictures,
-    notes: Sequence[str] = (),
+    notes: Sequence[str],
+    sections: Sequence[ExtraSection],
 ) -> str:
-    """Return the page."""
     from markupsafe import Markup
 
     run = setting.run
-    style = environment.get_template("style.css").render(looks=looks())
-    script = page_script()
-    explorer = explorer_content(run, shown, labels=setting.labels, superclasses=setting.superclasses, pictures=pictures)
+    views = [model_view(setting, model) for model in range(len(run.models))]
+    explorer = explorer_content(setting, shown, pictures=pictures)
     walks = path_content(paths, setting.labels)
-    pairs = all_comparisons(run, most=MOST_COMPARED)
-    # Safe: our own files, and data in which no sign is left that could end an element.
-    ours = {
-        "style": style,
-        "script": script,
-        "explorer_json": script_json(explorer | {"run": str(run.folder)}),
-        "compare_json": script_json(_pair_content(pairs)),
-        "paths_packed": "" if walks is None else packed(walks),
+    context = {
+        "setting": setting,
+        "manifest": run.manifest,
+        "annotations": Path(run.manifest.annotations).name,
+        "labels": setting.labels,
+        "n_models": len(run.models),
+        "n_images_there": N_EVALUATED_THERE,
+        "address": _addresses(setting),
     }
-    return environment.get_template(
-        "page.html"
-    ).render(
-        {name: Markup(text) for name, text in ours.items()},  # see above
-        style_hash=_hash(style),
-        script_hash=_hash(script),
-        setting=setting,
-        manifest=run.manifest,
-        annotations=Path(run.manifest.annotations).name,
-        labels=setting.labels,
-        views=[model_view(setting, model) for model in range(len(run.models))],
-        looks=looks(),
+    model = environment.get_template("model.html")
+    front, *others = (model.render(context, view=view) for view in views)
+    book = explorer | {"run": str(run.folder), "pairs": pair_content(all_comparisons(run, most=MOST_COMPARED))}
+    return _with_style(
+        environment,
+        "page.html",
+        SCRIPTS,
+        **context,
+        views=views,
+        run_view=run_view(setting),
+        rows=model_rows(setting.ours, [_shown_facts(view.facts) for view in views], places=True),
         compared=run.models[:MOST_COMPARED],
         has_confidence=run.has_confidence,
         has_pictures=bool(pictures.links),
-        n_images_there=N_EVALUATED_THERE,
         notes=notes,
+        sections=_rendered(environment, sections),
+        # Safe: rendered by our own templates, and base64, in which no sign is left that could end an element.
+        front=Markup(front),
+        models_packed=Markup(packed(others)),
+        book_packed=Markup(packed(book)),
+        paths_packed=Markup("" if walks is None else packed(walks)),
     )
 
 
-def page_script() -> str:
+def _with_style(environment: Environment, template: str, scripts: Sequence[str], **context: Any) -> str:
+    """Return a page of the template, with the style sheet and the script and their hashes."""
+    from markupsafe import Markup
+
+    style, script = environment.get_template("style.css").render(), page_script(scripts)
+    return environment.get_template(template).render(
+        context,
+        style=Markup(style),  # safe: our own files
+        script=Markup(script),
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+    )
+
+
+def _rendered(environment: Environment, sections: Sequence[ExtraSection]) -> list[dict[str, str]]:
+    jinja2 = needs("jinja2", extra="report")
+    rendered = []
+    for section in sections:
+        loader = jinja2.FileSystemLoader([section.template.parent, TEMPLATES])
+        template = environment.overlay(loader=loader).get_template(section.template.name)
+        html = needs("markupsafe", extra="report").Markup(template.render(section=section))  # escaped by the template
+        rendered.append({"name": section.name, "title": section.title, "html": html})
+    return rendered
+
+
+def _addresses(setting: Setting) -> Any:
+    """Return the function that makes an address of the explorer: everything by name, nothing by number."""
+    names: dict[str, Sequence[str]] = {"label": setting.labels.names, "prediction": setting.labels.names}
+    if setting.superclasses is not None:
+        names["superclass"] = setting.superclasses.names
+
+    def address(model: str, question: Mapping[str, str | int]) -> str:
+        asked = {key: names[key][int(value)] if key in names else str(value) for key, value in question.items()}
+        return "#" + urlencode({"model": model, **asked}, quote_via=quote)
+
+    return address
+
+
+def _shown_facts(facts: Mapping[str, Any]) -> dict[str, str]:
+    """Return what is known of a model beside its figures, as text."""
+    shown = {name: str(facts[name]) for name in ("arch_family", "arch_group", "training_data") if facts.get(name)}
+    if facts.get("n_parameters"):
+        shown["parameters"] = f"{facts['n_parameters'] / 1e6:,.1f} M"
+    return shown
+
+
+def page_script(scripts: Sequence[str] = SCRIPTS) -> str:
     """Return the page's one script: our files in order, closed off from the page's global names."""
-    parts = [(TEMPLATES / name).read_text(encoding="utf-8") for name in SCRIPTS]
-    return '(() => {\n"use strict";\n' + "\n".join(parts) + "\n})();\n"
-
-
-def _pair_content(pairs: Sequence[Comparison]) -> dict[str, Any]:
-    moves = np.concatenate([pair.moves.ravel() for pair in pairs]) if pairs else np.zeros(0, dtype=np.int64)
-    return {
-        "pairs": [[pair.a, pair.b, pair.n_same, float(f"{pair.p_value:.3g}")] for pair in pairs],
-        "moves": column(moves),
-    }
+    parts = [(TEMPLATES / name).read_text(encoding="utf-8") for name in dict.fromkeys(("elements.js", *scripts))]
+    return '(async () => {\n"use strict";\n' + "\n".join(parts) + "\n})();\n"
 
 
 def _hash(text: str) -> str:

@@ -26,11 +26,12 @@ _SHOWN_PROPOSALS = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
-    """One stage's answer to the n cases: ``explains`` bool [n] and one sentence a case."""
+class StageAnswers:
+    """One stage's answers to the n cases: ``explains`` and ``cannot_tell`` bool [n], and one sentence a case."""
 
     stage: str
     explains: NDArray[np.bool_]
+    cannot_tell: NDArray[np.bool_]
     says: pa.StringArray
 
 
@@ -43,7 +44,7 @@ class Paths:
     ``missing`` says in a sentence why there are no paths, or not for all cases; empty otherwise.
     """
 
-    steps: tuple[Step, ...] = ()
+    steps: tuple[StageAnswers, ...] = ()
     holds: NDArray[np.bool_] | None = None
     order: tuple[str, ...] = ()
     not_run: dict[str, str] | None = None
@@ -77,12 +78,14 @@ def decision_paths(run: RunTables, cases: ErrorCases, labels: LabelSpace) -> Pat
     )
 
 
-def _steps(walk: Walk, names: pa.StringArray) -> tuple[Step, ...]:
-    return tuple(
-        Step(step.name, step.finding.explains, step.says(walk.cases, names))
-        for step in walk.steps
-        if step.finding is not None
-    )
+def _steps(walk: Walk, names: pa.StringArray) -> tuple[StageAnswers, ...]:
+    answers = []
+    for step in walk.steps:
+        if step.finding is not None:
+            lacks = step.finding.lacks_evidence
+            cannot_tell = np.zeros(len(walk.cases), dtype=np.bool_) if lacks is None else lacks
+            answers.append(StageAnswers(step.name, step.finding.explains, cannot_tell, step.says(walk.cases, names)))
+    return tuple(answers)
 
 
 def _changed(holds: NDArray[np.bool_]) -> str:
@@ -117,10 +120,10 @@ def proposals_of(paths: Paths, labels: LabelSpace) -> list[dict[str, Any]]:
     used = _telling_rows(paths)
     if not len(used) or paths.oov_table is None:
         return []
-    return [_told(row, labels) for row in paths.oov_table.take(pa.array(used)).to_pylist()]
+    return [_evidence(row, labels) for row in paths.oov_table.take(pa.array(used)).to_pylist()]
 
 
-def _told(row: dict[str, Any], labels: LabelSpace) -> dict[str, Any]:
+def _evidence(row: dict[str, Any], labels: LabelSpace) -> dict[str, Any]:
     near = row.get("neighbour_classes") or []
     kin = row.get("neighbour_is_kin") or [False] * len(near)
     return {

@@ -16,10 +16,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from imagenet_errors.image_folder import files_of_rows
 from imagenet_errors.images import ImageIndex
-from imagenet_errors.problems import InputError
 
-_SUFFIXES = frozenset((".jpeg", ".jpg", ".png", ".webp", ".bmp", ".gif", ".tif", ".tiff"))
 THUMBNAIL_PIXELS = 224
 _QUALITY = 68
 _N_THREADS = 2
@@ -45,20 +44,7 @@ def find_pictures(folder: Path, file_names: pa.StringArray) -> dict[int, Path]:
     InputError
         There is no such folder, or none of the images is in it.
     """
-    if not folder.is_dir():
-        raise InputError(folder, "no such folder", fix="Name the folder of the images.")
-    files = sorted(
-        place / name
-        for place, _, names in ((Path(top), below, names) for top, below, names in os.walk(folder))
-        for name in names
-        if Path(name).suffix.lower() in _SUFFIXES
-    )
-    written = pa.array([path.relative_to(folder).as_posix() for path in files], type=pa.string())
-    rows = ImageIndex(file_names).rows(written, where=folder)
-    found = {int(row): path for row, path in zip(rows, files, strict=True) if row >= 0}
-    if not found:
-        raise InputError(folder, "none of the run's images is in it", fix="Name the folder of the images.")
-    return found
+    return {row: folder / file for row, file in files_of_rows(folder, ImageIndex(file_names)).items()}
 
 
 def pictures_for(found: dict[int, Path], wanted: NDArray[np.integer], *, beside: Path, n_embedded: int) -> Pictures:

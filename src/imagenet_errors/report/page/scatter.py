@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imagenet_errors.report.fits import LinearFit, fit_line, two_piece
-from imagenet_errors.report.looks import SEVERE
-from imagenet_errors.report.published import Points
-from imagenet_errors.report.scales import ACCURACY_RANGE, most_percent
+from imagenet_errors.report.looks import ACCURACY_RANGE, SEVERE, most_percent
+from imagenet_errors.report.points import Points, comparable, error_types
 
 WIDTH, HEIGHT = 320, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 36, 10, 10, 32
@@ -27,19 +26,37 @@ class Tick:
 
 @dataclass(frozen=True)
 class Panel:
-    """One error type's plot: path data of the dots and lines, and ticks; the same for every model of a page."""
+    """The plot of one error type, or of several whose share is exact only together; the same for every model of a page.
 
-    error_type: str
+    ``published``, ``ours`` and ``lines`` are path data of dots and lines; ``fits`` are the lines themselves.
+    """
+
+    error_types: tuple[str, ...]
     published: str
     ours: str
+    fits: tuple[LinearFit, ...]
     lines: tuple[str, ...]
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
 
+    @property
+    def name(self) -> str:
+        """Its name in the page."""
+        return "-".join(self.error_types)
+
+    @property
+    def is_severe(self) -> bool:
+        """True for the plot that leads: severe errors, or all that they can only be told together with."""
+        return SEVERE in self.error_types
+
 
 @dataclass(frozen=True)
 class Mark:
-    """One model on a panel: where, its figures in percent, and what the published line says at its accuracy."""
+    """One model on a panel: where, its figures in percent, and what the published line says at its accuracy.
+
+    ``low`` and ``high`` are the heights of its bounds where evidence was partial; its ``portion`` is NaN then, and it
+    is compared with nothing.
+    """
 
     panel: Panel
     x: float
@@ -47,46 +64,67 @@ class Mark:
     accuracy: float
     portion: float
     expected: float | None
+    low: float | None = None
+    high: float | None = None
+    bounds: tuple[float, float] | None = None
 
 
-def panels(ours: Points, published: Points | None, error_types: tuple[str, ...]) -> tuple[Panel, ...]:
-    """Return a panel for each error type."""
-    return tuple(_panel(name, ours, published) for name in error_types)
+def panels(ours: Points, published: Points | None) -> tuple[Panel, ...]:
+    """Return a panel for the severe errors, then one for each other type of which anything is known."""
+    severe = comparable(SEVERE, ours, published)
+    others = [(name,) for name in error_types(_AMONG) if name != SEVERE and _is_known(ours, name)]
+    return tuple(_panel(names, ours, published) for names in (severe, *others))
 
 
-def _panel(name: str, ours: Points, published: Points | None) -> Panel:
-    fits = () if published is None else published_fits(published, name)
+def _is_known(points: Points, name: str) -> bool:
+    return bool(np.isfinite(points.bounds(name, among=_AMONG)[1]).any())
+
+
+def _panel(names: tuple[str, ...], ours: Points, published: Points | None) -> Panel:
+    fits = () if published is None else published_fits(published, names)
     return Panel(
-        error_type=name,
-        published="" if published is None else _dots(published, name),
-        ours=_dots(ours, name),
-        lines=tuple(_line(fit, name) for fit in fits),
+        error_types=names,
+        published="" if published is None else _dots(published, names),
+        ours=_dots(ours, names),
+        fits=tuple(fits),
+        lines=tuple(_line(fit, names) for fit in fits),
         x_ticks=tuple(Tick(_x(value), f"{value:.0f}") for value in (50, 60, 70, 80, 90, 100)),
-        y_ticks=tuple(Tick(_y(value, name), f"{value:g}") for value in _rounds(most_percent(name))),
+        y_ticks=tuple(Tick(_y(value, names), f"{value:g}") for value in _rounds(_most(names))),
     )
 
 
-def published_fits(published: Points, name: str) -> tuple[LinearFit, ...]:
-    """Return the line through the published models; two, split at MLA 90, for the severe errors."""
-    x, y = published.accuracy(_AMONG), published.portions(name, among=_AMONG)
-    fits = two_piece(x, y) if name == SEVERE else (fit_line(x, y),)
+def published_fits(published: Points, names: tuple[str, ...]) -> tuple[LinearFit, ...]:
+    """Return the line through the published models; two, split at MLA 90, for the severe errors alone."""
+    x, y = published.accuracy(_AMONG), published.portions(names, among=_AMONG)
+    fits = two_piece(x, y) if names == (SEVERE,) else (fit_line(x, y),)
     return tuple(fit for fit in fits if fit is not None)
 
 
-def mark(panel: Panel, ours: Points, model: int, *, published: Points | None) -> Mark | None:
+def mark(panel: Panel, ours: Points, model: int) -> Mark | None:
     """Return where one of our models lies; None if it has no multi-label accuracy or no such errors."""
     accuracy = float(ours.accuracy(_AMONG)[model])
-    portion = float(ours.portions(panel.error_type, among=_AMONG)[model])
-    if not np.isfinite(accuracy) or not np.isfinite(portion):
+    portion = float(ours.portions(panel.error_types, among=_AMONG)[model])
+    if not np.isfinite(accuracy):
         return None
-    expected = None if published is None else _expected(published, panel.error_type, accuracy)
-    return Mark(panel, _x(accuracy), _y(portion, panel.error_type), accuracy, portion, expected)
+    if np.isfinite(portion):
+        return Mark(panel, _x(accuracy), _y(portion, panel.error_types), accuracy, portion, _expected(panel, accuracy))
+    if len(panel.error_types) > 1:
+        return None
+    low, high = (float(bound[model]) for bound in ours.bounds(panel.error_types[0], among=_AMONG))
+    if not np.isfinite(high):
+        return None
+    ends = _y(low, panel.error_types), _y(high, panel.error_types)
+    return Mark(panel, _x(accuracy), ends[1], accuracy, portion, None, *ends, bounds=(low, high))
 
 
-def _expected(published: Points, name: str, accuracy: float) -> float | None:
+def _expected(panel: Panel, accuracy: float) -> float | None:
     """Return the published line's height, if there are published models of such accuracy."""
-    inside = [fit for fit in published_fits(published, name) if fit.x_min <= accuracy <= fit.x_max]
+    inside = [fit for fit in panel.fits if fit.x_min <= accuracy <= fit.x_max]
     return float(inside[-1].at(np.array(accuracy))) if inside else None
+
+
+def _most(names: tuple[str, ...]) -> float:
+    return min(100.0, sum(most_percent(name) for name in names))
 
 
 def _rounds(most: float) -> list[float]:
@@ -100,19 +138,19 @@ def _x(accuracy: float) -> float:
     return round(_LEFT + inside * (WIDTH - _LEFT - _RIGHT), 1)
 
 
-def _y(portion: float, name: str) -> float:
-    inside = min(max(portion / most_percent(name), 0.0), 1.0)
+def _y(portion: float, names: tuple[str, ...]) -> float:
+    inside = min(max(portion / _most(names), 0.0), 1.0)
     return round(HEIGHT - _BOTTOM - inside * (HEIGHT - _TOP - _BOTTOM), 1)
 
 
-def _dots(points: Points, name: str) -> str:
+def _dots(points: Points, names: tuple[str, ...]) -> str:
     """Return all models as one path of dots: each a line without length, round by its caps."""
-    x, y = points.accuracy(_AMONG), points.portions(name, among=_AMONG)
+    x, y = points.accuracy(_AMONG), points.portions(names, among=_AMONG)
     known = np.isfinite(x) & np.isfinite(y)
-    return "".join(f"M{_x(a):g} {_y(b, name):g}h0" for a, b in zip(x[known], y[known], strict=True))
+    return "".join(f"M{_x(a):g} {_y(b, names):g}h0" for a, b in zip(x[known], y[known], strict=True))
 
 
-def _line(fit: LinearFit, name: str) -> str:
+def _line(fit: LinearFit, names: tuple[str, ...]) -> str:
     ends: NDArray[np.float64] = np.array([fit.x_min, fit.x_max])
     (left, right), (first, last) = ends, fit.at(ends)
-    return f"M{_x(left):g} {_y(first, name):g}L{_x(right):g} {_y(last, name):g}"
+    return f"M{_x(left):g} {_y(first, names):g}L{_x(right):g} {_y(last, names):g}"

@@ -1,26 +1,121 @@
-"""What the page's templates show of each model: numbers put in order, no markup."""
+"""What the page's templates show of the run and of each model: numbers put in order, no markup."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from imagenet_errors.chain import ERROR_TYPES
+from imagenet_errors.chain import COUNTS_AS, ERROR_TYPES
 from imagenet_errors.evidence.superclasses import Superclasses
 from imagenet_errors.labels import GROUPS, LabelSpace
-from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR
+from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR, class_average, strata
+from imagenet_errors.problems import counted
+from imagenet_errors.report.comparison import Consensus, consensus
+from imagenet_errors.report.factors import FactorRates, Factors, factor_rates
+from imagenet_errors.report.fits import fit_line
+from imagenet_errors.report.fix_first import Excess, Lead, Severities, Situation, excesses, leads, not_worth
 from imagenet_errors.report.looks import SEVERE, Look, looks
-from imagenet_errors.report.page.headline import Headline, headline_of
 from imagenet_errors.report.page.scatter import Mark, Panel, mark
-from imagenet_errors.report.page.tables import Confusion, Severity, confusions, severe_classes, severe_superclasses
-from imagenet_errors.report.published import Points
-from imagenet_errors.runs.tables import RunTables
+from imagenet_errors.report.points import BOUNDED, EXACT, UNKNOWN, Points, comparable
+from imagenet_errors.runs.tables import NOT_EVALUATED, RunTables
 
 N_CONFUSIONS = 6
-N_SEVERE = 10
-_LABELLED_FROM = 0.05
-"""Segments narrower than this share of their bar have no room for their count; the table has it."""
+N_RANKED = 8
+N_BINS = 10
+_CODE = 1 << 15
+_NUMBERS = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"),
+)
+
+
+@dataclass(frozen=True)
+class Headline:
+    """``claim`` continues the model's name; the counts share out its errors by what they count as.
+
+    ``n_open`` errors are of types that hang on missing evidence, ``open_types``; then ``severe`` lies between
+    ``severe_low`` and ``severe_high``, and ``minor`` and ``explained`` count the types that are exact.
+    """
+
+    claim: str
+    n_images: int
+    n_errors: int
+    right: int
+    minor: int
+    explained: int
+    severe: int
+    severe_low: int
+    severe_high: int
+    open_types: tuple[str, ...] = ()
+    n_open: int = 0
+
+
+def headline_of(points: Points, model: int) -> Headline:
+    """Sum up one model's counts over all images."""
+    counts, state = points.counts[model, 0], points.state[model]
+    sums = dict.fromkeys(("right", "minor", "explained", "wrong"), 0)
+    for place, name in enumerate(ERROR_TYPES):
+        if name != "correct" and state[place] == EXACT:
+            sums[COUNTS_AS[name]] += int(counts[place])
+    place = ERROR_TYPES.index(SEVERE)
+    severe, high = int(counts[place]), int(points.most[model, 0, place])
+    low = 0 if state[place] == UNKNOWN else int(points.least[model, 0, place])
+    n_errors, is_open = int(counts[IS_TOP1_ERROR].sum()), state != EXACT
+    return Headline(
+        claim=_claim(severe, n_errors) if state[place] == EXACT else _open_claim(low, high, n_errors),
+        n_images=int(counts.sum()),
+        n_errors=n_errors,
+        right=sums["right"],
+        minor=sums["minor"],
+        explained=sums["explained"],
+        severe=severe,
+        severe_low=low,
+        severe_high=high,
+        open_types=tuple(name for name, hangs in zip(ERROR_TYPES, is_open, strict=True) if hangs),
+        n_open=int(counts[is_open].sum()),
+    )
+
+
+def _claim(n_severe: int, n_errors: int) -> str:
+    if not n_errors:
+        return "makes no error on these images"
+    if n_errors == 1:
+        return "makes a single error, and it is severe" if n_severe else "makes a single error, and it is not severe"
+    return f"makes {counted(n_errors, 'error')}; {in_words(n_severe / n_errors)} severe"
+
+
+def _open_claim(low: int, high: int, n_errors: int) -> str:
+    """Return the claim where it hangs on missing evidence how many errors are severe."""
+    if n_errors < 2:
+        return _claim(high, n_errors) if not high else "makes a single error, which may be severe"
+    most = f"{high / n_errors:.0%}"
+    share = f"between {low / n_errors:.0%} and {most} are" if low else f"at most {most} are"
+    return f"makes {counted(n_errors, 'error')}; {share} severe"
+
+
+def in_words(share: float) -> str:
+    """Return a share as people say it, with its verb: ``"about one in three is"``, ``"most are"``."""
+    if share <= 0:
+        return "none is"
+    if share >= 0.995:
+        return "nearly all are" if share < 1 else "all are"
+    for least, words in (
+        (0.8, "most are"),
+        (0.7, "about three in four are"),
+        (0.58, "about two in three are"),
+        (0.42, "about half are"),
+        (0.36, "about two in five are"),
+    ):
+        if share > least:
+            return words
+    if share < 0.05:
+        return "hardly any are" if share < 0.01 else f"about {round(100 * share)} in a hundred are"
+    return f"about one in {_NUMBERS[round(1 / share)]} is"
 
 
 @dataclass(frozen=True)
@@ -30,11 +125,6 @@ class Segment:
     look: Look
     count: int
     share: float
-
-    @property
-    def is_labelled(self) -> bool:
-        """True where the count fits in."""
-        return self.share >= _LABELLED_FROM
 
 
 @dataclass(frozen=True)
@@ -49,12 +139,16 @@ class Bar:
 
 @dataclass(frozen=True)
 class Row:
-    """One error type over all groups; shares in 0..1, None where undefined."""
+    """One error type over all groups: counts as text; shares in 0..1, None where undefined; why it did not run.
+
+    ``sign`` stands before a share that is no more than a bound.
+    """
 
     look: Look
-    counts: tuple[int, ...]
+    counts: tuple[str, ...]
     of_top1: float | None
     of_multi_label: float | None
+    sign: str
     not_run: str
 
 
@@ -68,30 +162,23 @@ class Rank:
 
 
 @dataclass(frozen=True)
-class ModelView:
-    """All that the page says of one model."""
+class GroupAccuracy:
+    """A group's accuracies: of images with any accepted label in it, and of those whose own label is in it."""
 
-    place: int
-    name: str
-    headline: Headline
-    top1: float | None
+    group: str
+    n_images: int
     mla: float | None
-    mla_minor: float | None
-    mla_explained: float | None
-    bars: tuple[Bar, ...]
-    rows: tuple[Row, ...]
-    marks: tuple[Mark, ...]
-    n_without_oov_evidence: int
-    rank: Rank | None
-    published_rank: Rank | None
-    confusions: dict[str, list[Confusion]]
-    classes: list[Severity]
-    superclasses: list[Severity]
+    n_own: int
+    mla_own: float | None
 
-    @property
-    def severe_mark(self) -> Mark | None:
-        """Where the model stands with its severe errors."""
-        return next((mark for mark in self.marks if mark.panel.error_type == SEVERE), None)
+
+@dataclass(frozen=True)
+class Confusion:
+    """``count`` images of class ``label`` were taken for ``prediction``."""
+
+    label: int
+    prediction: int
+    count: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,60 +191,157 @@ class Setting:
     ours: Points
     published: Points | None
     panels: tuple[Panel, ...]
+    factors: Factors | None = None
+
+    @cached_property
+    def severe(self) -> tuple[str, ...]:
+        """The types that count as severe where groups of errors are compared within the run."""
+        return comparable(SEVERE, self.ours, None)
+
+    @cached_property
+    def severities(self) -> Severities:
+        """All models by how severe their errors are."""
+        return Severities(self.run, self.severe, self.superclasses, len(self.labels))
+
+    @cached_property
+    def own_groups(self) -> NDArray[np.bool_]:
+        """bool [G, I]: the groups of every image's own label."""
+        return np.stack([self.labels.in_group(group)[self.run.label] for group in GROUPS])
+
+
+@dataclass(frozen=True)
+class ModelView:
+    """All that the page says of one model."""
+
+    place: int
+    name: str
+    headline: Headline
+    facts: dict[str, Any]
+    top1: float | None
+    mla: float | None
+    mla_minor: float | None
+    mla_explained: float | None
+    lower_bounds: frozenset[str]
+    groups: tuple[GroupAccuracy, ...]
+    bars: tuple[Bar, ...]
+    rows: tuple[Row, ...]
+    marks: tuple[Mark, ...]
+    rank: Rank | None
+    published_rank: Rank | None
+    leads: list[Lead]
+    not_worth: list[Lead]
+    n_peers: int
+    confusions: dict[str, list[Confusion]]
+    classes: list[Excess]
+    superclasses: list[Excess]
+    calibration: Calibration | None
+    factors: FactorRates | None
+
+    @property
+    def severe_mark(self) -> Mark | None:
+        """Where the model stands with its severe errors, alone or with the types they can only be told with."""
+        return next((mark for mark in self.marks if mark.panel.is_severe), None)
+
+    @property
+    def all_is_above(self) -> bool:
+        """True where the figure of all classes is above that of every group."""
+        parts = [group.mla for group in self.groups[1:] if group.mla is not None]
+        return self.mla is not None and bool(parts) and self.mla > max(parts)
 
 
 def model_view(setting: Setting, model: int) -> ModelView:
     """Gather what the page says of one model."""
-    run, superclasses = setting.run, setting.superclasses
-    counts = run.figures.counts[model]
+    run, ours = setting.run, setting.ours
+    situation = Situation(setting.severities, model)
     accuracies = {name: _known(values[model, 0]) for name, values in run.figures.accuracies.items()}
-    ran = (panel for panel in setting.panels if panel.error_type not in run.manifest.stages_not_run)
-    found = (mark(panel, setting.ours, model, published=setting.published) for panel in ran)
+    marks = (mark(panel, ours, model) for panel in setting.panels)
+    mla = float(ours.mla[model, 0])
     return ModelView(
         place=model,
         name=run.models[model],
-        headline=headline_of(counts[0]),
+        headline=headline_of(ours, model),
+        facts=run.figures.facts[model],
         top1=accuracies["top1_accuracy"],
         mla=accuracies["mla"],
         mla_minor=accuracies["mla_minor"],
         mla_explained=accuracies["mla_explained"],
-        bars=bars(counts),
-        rows=_rows(counts, run.manifest.stages_not_run),
-        marks=tuple(one for one in found if one is not None),
-        n_without_oov_evidence=int(run.figures.facts[model].get("n_without_oov_evidence") or 0),
-        rank=_rank(setting.ours, setting.ours.mla[model, 0]),
-        published_rank=None if setting.published is None else _rank(setting.published, setting.ours.mla[model, 0]),
+        lower_bounds=_lower_bounds(ours.state[model]),
+        groups=_group_accuracies(setting, model),
+        bars=bars(ours.counts[model]),
+        rows=_rows(setting, model),
+        marks=tuple(one for one in marks if one is not None),
+        rank=_rank(ours, mla),
+        published_rank=None if setting.published is None else _rank(setting.published, mla),
+        leads=leads(situation),
+        not_worth=not_worth(situation),
+        n_peers=len(situation.peers),
         confusions=confusions(run, model, most=N_CONFUSIONS),
-        classes=severe_classes(run, model, most=N_SEVERE, n_classes=len(setting.labels)),
-        superclasses=[]
-        if superclasses is None
-        else severe_superclasses(run, model, most=N_SEVERE, superclasses=superclasses),
+        classes=excesses(situation, "label", most=N_RANKED),
+        superclasses=excesses(situation, "superclass", most=N_RANKED),
+        calibration=calibration(run, model),
+        factors=None if setting.factors is None else factor_rates(run, model, setting.factors),
     )
 
 
-def bars(counts: np.ndarray) -> tuple[Bar, ...]:
+def _lower_bounds(state: NDArray[np.int8]) -> frozenset[str]:
+    """Return the accuracies that forgive types which hang on missing evidence: with it they would be higher."""
+    forgives = {"mla": ("right",), "mla_minor": ("right", "minor"), "mla_explained": ("right", "minor", "explained")}
+    kinds = {COUNTS_AS[name] for name, how in zip(ERROR_TYPES, state, strict=True) if how != EXACT}
+    return frozenset(name for name, of in forgives.items() if kinds & set(of))
+
+
+def bars(counts: NDArray[np.int64]) -> tuple[Bar, ...]:
     """Return a bar for each group out of one model's counts, int64 [G, T]."""
-    made = []
-    for group, row in zip(GROUPS, counts, strict=True):
-        n_errors = int(row[1:].sum())
-        parts = zip(looks()[1:], row[1:].tolist(), strict=True)
-        segments = tuple(Segment(look, count, count / n_errors) for look, count in parts if count)
-        made.append(Bar(group, int(row.sum()), n_errors, segments))
-    return tuple(made)
+    shown = []
+    for group, row in zip(GROUPS, counts.tolist(), strict=True):
+        n_errors = sum(count for look, count in zip(looks(), row, strict=True) if look.name != "correct")
+        parts = [(look, count) for look, count in zip(looks(), row, strict=True) if count and look.name != "correct"]
+        segments = tuple(Segment(look, count, count / n_errors) for look, count in parts)
+        shown.append(Bar(group, sum(row), n_errors, segments))
+    return tuple(shown)
 
 
-def _rows(counts: np.ndarray, not_run: dict[str, str]) -> tuple[Row, ...]:
-    totals = [int(counts[0, among].sum()) for among in (IS_TOP1_ERROR, IS_MULTI_LABEL_ERROR)]
+def _rows(setting: Setting, model: int) -> tuple[Row, ...]:
+    ours, not_run = setting.ours, setting.run.manifest.stages_not_run
+    totals = [int(ours.counts[model, 0, among].sum()) for among in (IS_TOP1_ERROR, IS_MULTI_LABEL_ERROR)]
     rows = []
     for place, look in enumerate(looks()):
-        count = int(counts[0, place])
-        shares = [
-            count / total if total and among[place] else None
-            for total, among in zip(totals, (IS_TOP1_ERROR, IS_MULTI_LABEL_ERROR), strict=True)
-        ]
-        reason = not_run.get(ERROR_TYPES[place], "")
-        rows.append(Row(look, tuple(counts[:, place].tolist()), shares[0], shares[1], reason))
+        count, state = int(ours.counts[model, 0, place]), int(ours.state[model, place])
+        among = (IS_TOP1_ERROR[place], IS_MULTI_LABEL_ERROR[place])
+        shares = [count / total if total and inside else None for total, inside in zip(totals, among, strict=True)]
+        reason = not_run.get(look.name, "")
+        counts = tuple(count_text(ours, model, place, group=group) for group in range(len(GROUPS)))
+        sign = {EXACT: "", BOUNDED: "about ", UNKNOWN: "≤ "}[state]
+        rows.append(Row(look, counts, shares[0], shares[1], sign, reason))
     return tuple(rows)
+
+
+def count_text(points: Points, model: int, place: int, *, group: int = 0) -> str:
+    """Return a count for people: ``723``, ``506–723`` between its bounds, or ``≤ 723``."""
+    state, most = points.state[model, place], int(points.most[model, group, place])
+    if not most and state == UNKNOWN:
+        return "not run"
+    if state == EXACT:
+        return f"{points.counts[model, group, place]:,}"
+    if state == BOUNDED:
+        return f"{points.least[model, group, place]:,}–{most:,}"
+    return f"≤ {most:,}"
+
+
+def _group_accuracies(setting: Setting, model: int) -> tuple[GroupAccuracy, ...]:
+    run = setting.run
+    seen = run.error_type[model] != NOT_EVALUATED
+    is_right = np.array([COUNTS_AS[name] == "right" for name in ERROR_TYPES])[run.error_type[model]] & seen
+    own = setting.own_groups & seen
+    images = np.flatnonzero(seen)
+    parted = strata(run.label[images], own[:, images])
+    by_label = parted.by_label(parted.counts(is_right[images].astype(np.int8), 2))
+    averages = class_average(by_label, np.array([False, True]))
+    mla, counts = run.figures.accuracies["mla"][model], setting.ours.counts[model].sum(axis=1)
+    return tuple(
+        GroupAccuracy(group, int(counts[place]), _known(mla[place]), int(own[place].sum()), _known(averages[place]))
+        for place, group in enumerate(GROUPS)
+    )
 
 
 def _rank(among: Points, mla: float) -> Rank | None:
@@ -169,3 +353,148 @@ def _rank(among: Points, mla: float) -> Rank | None:
 
 def _known(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
+
+
+def confusions(run: RunTables, model: int, *, most: int) -> dict[str, list[Confusion]]:
+    """Return each error type's most frequent (label, prediction) pairs, those of equal count by class index."""
+    found = {}
+    for place, name in enumerate(ERROR_TYPES):
+        of_type = run.error_type[model] == place
+        codes = run.label[of_type].astype(np.int64) * _CODE + run.prediction[model][of_type]
+        pairs, counts = np.unique(codes, return_counts=True) if name != "correct" else (codes[:0], codes[:0])
+        order = np.argsort(-counts, kind="stable")[:most]
+        found[name] = [
+            Confusion(int(pair // _CODE), int(pair % _CODE), int(count))
+            for pair, count in zip(pairs[order], counts[order], strict=True)
+        ]
+    return found
+
+
+@dataclass(frozen=True)
+class Bin:
+    """Answers of like confidence: ``low`` to ``high``, how many of each error type (shares of the bin's answers)."""
+
+    low: float
+    high: float
+    n_answers: int
+    mean_confidence: float
+    share_right: float
+    segments: tuple[Segment, ...]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Confidence against being right: by bins, and the mean gap (expected calibration error) by accepted labels.
+
+    Source: Guo et al. 2017 (expected calibration error).
+    """
+
+    bins: tuple[Bin, ...]
+    gap: float
+
+
+def calibration(run: RunTables, model: int) -> Calibration | None:
+    """Return one model's calibration; None where it gave no confidences, or scores that are no probabilities."""
+    confidence, error_type = run.confidence[model].astype(np.float64), run.error_type[model]
+    known = np.isfinite(confidence) & (error_type != NOT_EVALUATED)
+    confidence, error_type = confidence[known], error_type[known].astype(np.int64)
+    if not len(confidence) or confidence.min() < 0 or confidence.max() > 1:
+        return None
+    place = np.minimum((confidence * N_BINS).astype(np.int64), N_BINS - 1)
+    counts = np.zeros((N_BINS, len(ERROR_TYPES)), dtype=np.int64)
+    np.add.at(counts, (place, error_type), 1)
+    sums = np.bincount(place, weights=confidence, minlength=N_BINS)
+    is_right = np.array([COUNTS_AS[name] == "right" for name in ERROR_TYPES])
+    bins = tuple(_bin(number, row, sums[number], is_right) for number, row in enumerate(counts) if row.sum())
+    gap = sum(each.n_answers * abs(each.share_right - each.mean_confidence) for each in bins) / len(confidence)
+    return Calibration(bins, gap)
+
+
+def _bin(number: int, counts: NDArray[np.int64], total: float, is_right: NDArray[np.bool_]) -> Bin:
+    n = int(counts.sum())
+    parts = zip(looks(), counts.tolist(), strict=True)
+    segments = tuple(Segment(look, count, count / n) for look, count in parts if count and look.name != "correct")
+    return Bin(number / N_BINS, (number + 1) / N_BINS, n, total / n, float(counts[is_right].sum() / n), segments)
+
+
+@dataclass(frozen=True)
+class RunView:
+    """What the page says of all models together.
+
+    ``slope`` is how the share of ``severe`` among multi-label errors changes, in percentage points a point of MLA, over
+    the ``n_fitted`` models whose share is exact.
+    """
+
+    n_models: int
+    mla_low: float
+    mla_high: float
+    n_errors_low: int
+    n_errors_high: int
+    severe: tuple[str, ...]
+    share_low: float | None
+    share_high: float | None
+    slope: float | None
+    n_fitted: int
+    consensus: Consensus
+    n_nearly_all: int
+
+
+def run_view(setting: Setting) -> RunView | None:
+    """Gather what the page says of all models; None for a single one."""
+    ours = setting.ours
+    if len(ours) < 2:
+        return None
+    mla, shares = ours.mla[:, 0], ours.portions(setting.severe, among="multi_label")
+    n_errors = ours.counts[:, 0][:, IS_TOP1_ERROR].sum(axis=1)
+    fit = fit_line(mla, shares) if len(ours) >= 5 else None
+    agreed = consensus(setting.run)
+    known = shares[np.isfinite(shares)]
+    return RunView(
+        n_models=len(ours),
+        mla_low=float(np.nanmin(mla)),
+        mla_high=float(np.nanmax(mla)),
+        n_errors_low=int(n_errors.min()),
+        n_errors_high=int(n_errors.max()),
+        severe=setting.severe,
+        share_low=float(known.min()) if len(known) else None,
+        share_high=float(known.max()) if len(known) else None,
+        slope=None if fit is None else fit.slope,
+        n_fitted=0 if fit is None else fit.n,
+        consensus=agreed,
+        n_nearly_all=len(agreed.nearly_all) if agreed.n_models >= 3 else 0,
+    )
+
+
+@dataclass(frozen=True)
+class ModelRow:
+    """One row of the table of models: figures as text with what they sort by, facts, and a bar."""
+
+    name: str
+    place: int | None
+    cells: tuple[tuple[str, float], ...]
+    facts: dict[str, str]
+    bar: Bar
+
+
+MODEL_COLUMNS = ("top-1", "MLA", "errors")
+
+
+def model_rows(points: Points, facts: Sequence[dict[str, str]], *, places: bool) -> list[ModelRow]:
+    """Return a row for each model: top-1, MLA, errors, and each error type's count (-1 sorts what is not known)."""
+    n_errors = points.counts[:, 0][:, IS_TOP1_ERROR].sum(axis=1)
+    rows = []
+    for model, name in enumerate(points.models):
+        top1, mla = float(points.top1[model, 0]), float(points.mla[model, 0])
+        cells = [_percent_cell(top1), _percent_cell(mla), (f"{n_errors[model]:,}", float(n_errors[model]))]
+        cells += [
+            (count_text(points, model, place), float(points.counts[model, 0, place]))
+            for place, kind in enumerate(ERROR_TYPES)
+            if kind != "correct"
+        ]
+        bar = bars(points.counts[model])[0]
+        rows.append(ModelRow(name, model if places else None, tuple(cells), facts[model], bar))
+    return rows
+
+
+def _percent_cell(value: float) -> tuple[str, float]:
+    return (f"{value:.1f}%", value) if np.isfinite(value) else ("–", -1.0)

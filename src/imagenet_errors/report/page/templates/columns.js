@@ -1,6 +1,5 @@
-// Columns out of the page's JSON: see embed.py, which writes them.
+// Columns out of the page's packed JSON: see explorer.py, which writes them.
 
-const byId = (id) => document.getElementById(id);
 const READERS = { u1: Uint8Array, u2: Uint16Array, u4: Uint32Array };
 
 function bytesOf(base64) {
@@ -22,29 +21,14 @@ function startsOf(lengths) {
   return starts;
 }
 
-// The one way by which texts of the data get onto the page: as text, never as markup.
-function make(tag, properties = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(properties)) {
-    if (name === "class") element.className = value;
-    else if (name in element) element[name] = value;
-    else element.setAttribute(name, value);
-  }
-  element.append(...children.filter((child) => child !== null && child !== undefined && child !== ""));
-  return element;
+async function unpacked(id) {
+  const base64 = byId(id).textContent;
+  if (base64 === "") return null;
+  const stream = new Blob([bytesOf(base64)]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return JSON.parse(await new Response(stream).text());
 }
 
-const named = (text) => make("bdi", {}, text);
-const slug = (name) => name.replaceAll("_", "-");
-const counted = (n, noun) => `${n.toLocaleString("en-US")} ${noun}${n === 1 ? "" : "s"}`;
-const percent = (share, digits = 1) => `${(100 * share).toFixed(digits)}%`;
-
-function typeName(name) {
-  return make("span", { class: "type" },
-    make("i", { class: `swatch t-${slug(name)}`, "aria-hidden": "true" }), make("span", { class: "code" }, name));
-}
-
-const book = JSON.parse(byId("explorer-json").textContent);
+const book = await unpacked("book-packed");
 const images = {
   names: book.images.names,
   label: columnOf(book.images.label),
@@ -63,16 +47,30 @@ const cases = {
   makers: columnOf(book.cases.makers),
   makerStart: startsOf(columnOf(book.cases.n_makers)),
   confidence: book.cases.confidence === null ? null : columnOf(book.cases.confidence),
+  distance: columnOf(book.cases.distance),
+  shared: columnOf(book.cases.shared.of),
+  kinds: book.cases.shared.texts,
 };
 const nCases = cases.image.length;
-const UNKNOWN = 0xffff;
-const FAILURE = book.types.length - 1;
+const UNKNOWN = 0xffff, UNKNOWN_DISTANCE = 0xff;
+const CORRECT = book.types.indexOf("correct");
+const FAILURE = book.types.indexOf("model_failure");
+const ERRORS = book.types.map((_, place) => place).filter((place) => place !== CORRECT);
+const isMultiLabel = book.types.map((_, place) => book.multi_label.includes(place));
 const isBare = images.thumbnails.length === 0 && images.links.length === 0;
 
 const labelOf = (place) => images.label[cases.image[place]];
 const explanationOf = (place) => cases.sentences[cases.sentence[place]];
 const acceptedOf = (image) => images.accepted.subarray(images.acceptedStart[image], images.acceptedStart[image + 1]);
 const nMakersOf = (place) => cases.makerStart[place + 1] - cases.makerStart[place];
+const distanceOf = (place) => (cases.distance[place] === UNKNOWN_DISTANCE ? -1 : cases.distance[place]);
+
+// Cases are in order of their images: where the cases of each image start.
+const caseStart = (() => {
+  const lengths = new Uint32Array(images.names.length);
+  for (const image of cases.image) lengths[image]++;
+  return startsOf(lengths);
+})();
 
 // Where in the makers' column a model stands for a case; -1 if it does not make that error.
 function makerAt(place, model) {
@@ -82,39 +80,54 @@ function makerAt(place, model) {
   return -1;
 }
 
-// A case's confidence in 0..1: that of one model, or the highest of all (model null); -1 if unknown.
+// A case's confidence in 0..1 and whose it is: that of one model, or the highest of all (model null); -1 if unknown.
 function confidenceOf(place, model) {
-  if (cases.confidence === null) return -1;
+  if (cases.confidence === null) return [-1, null];
   if (model !== null) {
     const at = makerAt(place, model);
-    return at < 0 || cases.confidence[at] === UNKNOWN ? -1 : cases.confidence[at] / 1000;
+    return at < 0 || cases.confidence[at] === UNKNOWN ? [-1, model] : [cases.confidence[at] / 1000, model];
   }
-  let most = -1;
+  let most = -1, whose = null;
   for (let at = cases.makerStart[place]; at < cases.makerStart[place + 1]; at++) {
-    if (cases.confidence[at] !== UNKNOWN) most = Math.max(most, cases.confidence[at] / 1000);
+    if (cases.confidence[at] !== UNKNOWN && cases.confidence[at] > 1000 * most) {
+      most = cases.confidence[at] / 1000;
+      whose = cases.makers[at];
+    }
   }
-  return most;
+  return [most, whose];
 }
 
 const hasPicture = (image) => Boolean(images.thumbnails[image] || images.links[image]);
 
+// How many of a model's peers (models of the nearest accuracy) get each image wrong.
+const peersWrong = (() => {
+  const kept = new Map();
+  return (model) => {
+    if (kept.has(model)) return kept.get(model);
+    const isPeer = new Set(book.peers[model]), counts = new Uint16Array(images.names.length);
+    for (let place = 0; place < nCases; place++) {
+      if (!isMultiLabel[cases.type[place]]) continue;
+      for (let at = cases.makerStart[place]; at < cases.makerStart[place + 1]; at++) {
+        if (isPeer.has(cases.makers[at])) counts[cases.image[place]]++;
+      }
+    }
+    kept.set(model, counts);
+    return counts;
+  };
+})();
+
 // The decision paths are long, packed, and unpacked when the first row is opened.
 let unpacking = null;
 function decisionPaths() {
-  unpacking ??= unpack(byId("paths-packed").textContent);
-  return unpacking;
-}
-
-async function unpack(base64) {
-  if (base64 === "") return null;
-  const stream = new Blob([bytesOf(base64)]).stream().pipeThrough(new DecompressionStream("gzip"));
-  const paths = JSON.parse(await new Response(stream).text());
-  return {
+  unpacking ??= unpacked("paths-packed").then((paths) => paths && ({
     holds: bytesOf(paths.holds),
-    steps: paths.steps.map((step) => ({ ...step, explains: bytesOf(step.explains), of: columnOf(step.of) })),
+    steps: paths.steps.map((step) => ({
+      ...step, explains: bytesOf(step.explains), unknown: bytesOf(step.unknown), of: columnOf(step.of),
+    })),
     order: paths.order,
     notRun: paths.not_run,
     proposals: paths.proposals,
     proposalOf: paths.proposal_of === null ? null : columnOf(paths.proposal_of),
-  };
+  }));
+  return unpacking;
 }

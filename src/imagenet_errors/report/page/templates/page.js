@@ -1,48 +1,54 @@
-// The page as a whole: which model is in front, colours, addresses, keys.
+// The page as a whole: which model is in front, its title, addresses, keys.
 
 const front = { model: 0, kept: new Map() };
+const firstTitle = document.title;
 
-// Models other than the one in front wait in <template> elements, and change places with it.
-function bringToFront(model) {
-  if (model === front.model || !(front.kept.has(model) || byId(`model-${model}`))) return;
+// Models other than the one in front are packed; our own templates made them, and they change places with it.
+let others = null;
+async function bringToFront(model) {
+  if (model === front.model || !(model in book.models)) return;
+  if (!front.kept.has(model)) {
+    others ??= await unpacked("models-packed");
+    const parsed = new DOMParser().parseFromString(others[model - 1], "text/html");
+    const fragment = document.createDocumentFragment();
+    fragment.append(...parsed.body.childNodes);
+    front.kept.set(model, fragment);
+  }
   const stage = byId("model"), waiting = document.createDocumentFragment();
   waiting.append(...stage.childNodes);
   front.kept.set(front.model, waiting);
-  stage.append(front.kept.get(model) ?? byId(`model-${model}`).content.cloneNode(true));
+  stage.append(front.kept.get(model));
   front.kept.delete(model);
+  if (byId("model-is") && value("model-is") === String(front.model)) byId("model-is").value = String(model);
   front.model = model;
   if (byId("focus")) byId("focus").value = String(model);
   markFront();
 }
 
 function markFront() {
-  document.querySelectorAll(".models tbody tr").forEach((row) => {
-    const isFront = row.querySelector("a").getAttribute("href") === `#focus/${front.model}`;
+  for (const row of models.rows) {
+    const isFront = Number(row.dataset.place) === front.model;
     row.classList.toggle("front", isFront);
     row.querySelector("a").ariaCurrent = isFront ? "true" : null;
-  });
-}
-
-function follow() {
-  const [where, rest = ""] = location.hash.slice(1).split(/\/(.*)/s);
-  if (where === "explore") {
-    ask(rest);
-    byId("explorer").scrollIntoView();
-  } else if (where === "focus") {
-    bringToFront(Number(rest));
-    byId("headline").scrollIntoView();
   }
 }
 
-function watchTheme() {
-  const order = ["auto", "light", "dark"];
-  byId("theme").addEventListener("click", () => {
-    const now = document.documentElement.dataset.theme ?? "auto";
-    const next = order[(order.indexOf(now) + 1) % order.length];
-    if (next === "auto") delete document.documentElement.dataset.theme;
-    else document.documentElement.dataset.theme = next;
-    byId("theme-name").textContent = next;
-  });
+function showTitle() {
+  const isAsked = /[#&](type|q|label|prediction|superclass|into|peers|case|not)=/.test(location.hash);
+  const model = book.models[front.model];
+  document.title = location.hash.includes("case=") && view.open !== null ? `${caseName(view.open)} · imagenet-errors`
+    : isAsked ? `${byId("count").textContent} · ${model}`
+    : front.model === 0 ? firstTitle : `${model}: how bad are the errors?`;
+}
+
+// Show the state that the address names. An address without "=" is a place on the page, and the browser goes there.
+async function follow() {
+  const address = location.hash.slice(1);
+  if (address !== "" && !address.includes("=")) return;
+  await ask(address);
+  if (/(^|&)case=/.test(address)) return;
+  if (/(^|&)(by|type|q|sort|view|page|not|label|prediction|superclass|into|group|peers|from|to|far|pictured)=/.test(address)) byId("explorer").scrollIntoView();
+  else if (/(^|&)model=/.test(address)) byId("headline").scrollIntoView();
 }
 
 function watchKeys() {
@@ -55,34 +61,19 @@ function watchKeys() {
   });
 }
 
-function sortTable(table, heading) {
-  const place = [...heading.parentElement.children].indexOf(heading);
-  const up = heading.ariaSort === "descending" || (heading.ariaSort === "none" && place === 0);
-  for (const other of heading.parentElement.children) if (other.ariaSort) other.ariaSort = "none";
-  heading.ariaSort = up ? "ascending" : "descending";
-  const key = (row) => row.children[place].dataset.sort;
-  const ascending = place === 0 ? (a, b) => key(a).localeCompare(key(b), "en") : (a, b) => key(a) - key(b);
-  const rows = [...table.tBodies[0].rows].sort((a, b) => (up ? ascending(a, b) : ascending(b, a)));
-  table.tBodies[0].append(...rows);
-}
-
-function watchTables() {
-  for (const table of document.querySelectorAll("table.sortable")) {
-    for (const button of table.querySelectorAll("th button")) {
-      button.addEventListener("click", () => sortTable(table, button.closest("th")));
-    }
-  }
-}
-
 fillChoices();
+watchModels();
 watchFilters();
 watchComparison();
 watchTheme();
 watchKeys();
-watchTables();
 markFront();
-byId("focus")?.addEventListener("change", () => bringToFront(Number(value("focus"))));
+byId("matrix").addEventListener("toggle", showMatrix);
+byId("focus")?.addEventListener("change", async () => {
+  await bringToFront(Number(value("focus")));
+  askedAnew(true);
+});
 addEventListener("hashchange", follow);
-if (/^#explore\//.test(location.hash)) follow();
-else { ask(""); follow(); }
+await ask(location.hash.includes("=") ? location.hash.slice(1) : "");
+if (location.hash.includes("=")) await follow();
 document.documentElement.dataset.ready = "true";

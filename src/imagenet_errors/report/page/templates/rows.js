@@ -8,8 +8,13 @@ function rowOf(place) {
     make("summary", {}, isBare ? null : pictureOf(image), verdictOf(place), sideOf(place)));
   details.addEventListener("toggle", () => {
     if (details.open && details.childElementCount === 1) details.append(detailOf(place));
+    if (details.open) view.open = place;
+    else if (view.open === place) view.open = null;
+    if (details.isConnected) keep(false);
   });
-  return make("li", { class: isBare ? "row bare" : "row" }, details);
+  const row = make("li", { class: isBare ? "row bare" : "row" }, details);
+  row.dataset.place = place;
+  return row;
 }
 
 function pictureOf(image) {
@@ -28,24 +33,51 @@ function verdictOf(place) {
   return make("span", {},
     make("span", { class: "verdict" }, make("b", {}, named(book.classes[cases.prediction[place]])),
       make("span", { class: "instead" }, " instead of "), named(book.classes[labelOf(place)])),
-    make("span", { class: "because" }, explanationOf(place)),
+    make("span", { class: "because" }, newsOf(place)),
     make("span", { class: "file code" }, named(images.names[cases.image[place]])));
 }
 
+// What the title does not say: the evidence that explains the error; for a failure, how far off it is, and what most
+// other models say.
+function newsOf(place) {
+  if (cases.type[place] !== FAILURE) return explanationOf(place);
+  const news = [kinship(place), superclassesApart(place), otherAnswer(place)].filter(Boolean);
+  return news.length ? `${news.join(" · ")}` : explanationOf(place);
+}
+
+function kinship(place) {
+  const distance = distanceOf(place), kind = cases.kinds[cases.shared[place]];
+  if (distance < 0) return "";
+  return kind ? `both a kind of ${kind}, WordNet distance ${distance}` : `nothing in common, WordNet distance ${distance}`;
+}
+
+function superclassesApart(place) {
+  const [from, to] = [labelOf(place), cases.prediction[place]].map((index) => superclassNames(index)[0]);
+  return from && to ? `${from} → ${to}` : "";
+}
+
+function otherAnswer(place) {
+  const image = cases.image[place];
+  let best = -1;
+  for (let other = caseStart[image]; other < caseStart[image + 1]; other++) {
+    if (other !== place && (best < 0 || nMakersOf(other) > nMakersOf(best))) best = other;
+  }
+  return best < 0 ? "" : `${counted(nMakersOf(best), "model")} ${nMakersOf(best) === 1 ? "says" : "say"} ${book.classes[cases.prediction[best]]}`;
+}
+
 function sideOf(place) {
-  const sure = confidenceOf(place, chosen("model-is"));
+  const [sure, whose] = confidenceOf(place, maker());
+  const many = book.models.length > 1;
   return make("span", { class: "side" }, typeName(book.types[cases.type[place]]),
-    sure < 0 ? null : make("span", {}, `${percent(sure, 0)} sure`),
-    book.models.length > 1 ? make("span", {}, `${sure < 0 ? "" : " · "}${nMakersOf(place)} of ${counted(book.models.length, "model")}`) : null);
+    sure < 0 ? null : make("span", {}, ...(many ? [named(book.models[whose]), ` ${percent(sure, 0)} sure`] : [`${percent(sure, 0)} sure`])),
+    many ? make("span", {}, `${sure < 0 ? "" : " · "}made by ${nMakersOf(place)} of ${counted(book.models.length, "model")}`) : null);
 }
 
 function detailOf(place) {
   const image = cases.image[place];
-  const box = make("div", { class: "detail-text" }, factsOf(place), make("h4", {}, "Why it was judged so"),
+  const box = make("div", { class: "detail-text" }, factsOf(place), make("h3", {}, "Why it was judged so"),
     make("p", { class: "fine" }, "Unpacking …"));
-  decisionPaths().then((paths) => box.lastElementChild.replaceWith(...walkOf(place, paths)),
-    () => box.lastElementChild.replaceWith(make("p", {}, explanationOf(place)),
-      make("p", { class: "fine" }, "This browser cannot unpack the decision paths.")));
+  decisionPaths().then((paths) => box.lastElementChild.replaceWith(...walkOf(place, paths)));
   if (isBare) return make("div", { class: "detail bare" }, box);
   return make("div", { class: "detail" }, largePicture(image), box);
 }
@@ -64,11 +96,26 @@ function factsOf(place) {
   const facts = [
     ["Accepted labels", [...acceptedOf(image)].map((index) => book.classes[index]).join(", ")],
     ["Superclasses of the label", superclassNames(label).join(", ") || "none but the class itself"],
+    ["Superclasses of the prediction", superclassNames(cases.prediction[place]).join(", ") || "none but the class itself"],
+    ["By WordNet", kinship(place) || "distance not known"],
     ["Groups of the image", book.groups.filter((_, group) => (images.groups[image] >> group) & 1).join(", ")],
   ];
   if (book.models.length > 1 || cases.confidence !== null) facts.push(["Made by", makersOf(place)]);
   facts.push(["In a terminal", make("span", { class: "code" }, `imagenet-errors why ${quoted(book.run)} ${quoted(images.names[image])}`)]);
-  return make("dl", { class: "facts" }, ...facts.flatMap(([term, told]) => [make("dt", {}, term), make("dd", {}, told)]));
+  facts.push(["Link", linkTo(place)]);
+  return make("dl", { class: "facts" }, ...facts.flatMap(([term, text]) => [make("dt", {}, term), make("dd", {}, text)]));
+}
+
+function linkTo(place) {
+  const state = { model: book.models.length > 1 ? book.models[front.model] : "", case: caseName(place) };
+  const link = make("a", { href: `#${addressOf(state)}`, class: "copy" }, "copy the address of this error");
+  link.addEventListener("click", (event) => {
+    event.preventDefault();
+    const done = (text) => { link.textContent = text; setTimeout(() => { link.textContent = "copy the address of this error"; }, 2000); };
+    const copying = navigator.clipboard?.writeText(link.href) ?? Promise.reject(new Error("no clipboard"));
+    copying.then(() => done("copied"), () => done("it is in the address bar"));
+  });
+  return link;
 }
 
 function quoted(text) {
@@ -77,13 +124,13 @@ function quoted(text) {
 
 function makersOf(place) {
   const start = cases.makerStart[place], end = cases.makerStart[place + 1];
-  const told = [];
+  const shown = [];
   for (let at = start; at < Math.min(end, start + MOST_MAKERS); at++) {
     const sure = cases.confidence === null || cases.confidence[at] === UNKNOWN ? "" : ` (${percent(cases.confidence[at] / 1000)})`;
-    told.push(told.length ? ", " : "", named(book.models[cases.makers[at]]), sure);
+    shown.push(shown.length ? ", " : "", named(book.models[cases.makers[at]]), sure);
   }
-  if (end - start > MOST_MAKERS) told.push(` and ${end - start - MOST_MAKERS} more`);
-  return make("span", {}, ...told);
+  if (end - start > MOST_MAKERS) shown.push(` and ${end - start - MOST_MAKERS} more`);
+  return make("span", {}, ...shown);
 }
 
 function walkOf(place, paths) {
@@ -91,19 +138,23 @@ function walkOf(place, paths) {
   const label = book.classes[labelOf(place)], prediction = book.classes[cases.prediction[place]];
   const decided = book.types[cases.type[place]];
   const steps = [
-    stepOf("correct", false, `The label is ${label}, the prediction ${prediction}.`, false),
+    stepOf("correct", "no", `The label is ${label}, the prediction ${prediction}.`, false),
     ...paths.order.map((name) => {
       const step = paths.steps.find((one) => one.stage === name);
-      return step ? stepOf(name, Boolean(bitAt(step.explains, place)), step.texts[step.of[place]], name === decided)
-        : stepOf(name, null, `Not run: ${paths.notRun[name]}.`, false);
+      if (!step || paths.notRun[name]) return stepOf(name, "off", `Not run: ${paths.notRun[name]}.`, false);
+      const kind = bitAt(step.explains, place) ? "yes" : bitAt(step.unknown, place) ? "unknown" : "no";
+      return stepOf(name, kind, step.texts[step.of[place]], name === decided);
     }),
   ];
-  if (cases.type[place] === FAILURE) steps.push(stepOf(decided, true, explanationOf(place), true));
+  if (cases.type[place] === FAILURE) steps.push(stepOf(decided, "yes", explanationOf(place), true));
   return [make("ol", { class: "path" }, ...steps), ...proposalsOf(place, paths)];
 }
 
-function stepOf(stage, explains, says, decides) {
-  const [mark, spoken, kind] = explains === null ? ["—", "not run", "off"] : explains ? ["✓", "explains it", "yes"] : ["○", "does not explain it", "no"];
+const ANSWERS = {
+  yes: ["✓", "explains it"], no: ["○", "does not explain it"], unknown: ["?", "could not tell"], off: ["—", "not run"],
+};
+function stepOf(stage, kind, says, decides) {
+  const [mark, spoken] = ANSWERS[kind];
   return make("li", { class: decides ? `${kind} decides` : kind },
     make("span", { "aria-hidden": "true" }, mark),
     make("span", { class: "code" }, stage, make("span", { class: "hidden" }, ` ${spoken}${decides ? ", and decides" : ""}: `)),
@@ -113,14 +164,14 @@ function stepOf(stage, explains, says, decides) {
 function proposalsOf(place, paths) {
   const at = paths.proposalOf === null ? 0 : paths.proposalOf[place];
   if (!at) return [];
-  const told = paths.proposals[at - 1], parts = [];
-  if (told.support !== null) parts.push(`${told.support} of the 10 nearest training images belong to a superclass of the prediction`);
-  if (told.count !== null) parts.push(`${counted(told.count, "label")} proposed around the prediction`);
-  if (told.encoder !== null) parts.push(`encoder ${told.encoder}`);
-  return [make("h4", {}, "Outside the vocabulary?"),
+  const evidence = paths.proposals[at - 1], parts = [];
+  if (evidence.support !== null) parts.push(`${evidence.support} of the 10 nearest training images belong to a superclass of the prediction`);
+  if (evidence.count !== null) parts.push(`${counted(evidence.count, "label")} proposed around the prediction`);
+  if (evidence.encoder !== null) parts.push(`encoder ${evidence.encoder}`);
+  return [make("h3", {}, "Outside the vocabulary?"),
     parts.length ? make("p", { class: "fine" }, `${parts.join("; ")}.`) : null,
-    told.neighbours.length ? make("p", {}, "Nearest training images: ", ...told.neighbours.flatMap(neighbourOf), ".") : null,
-    make("ul", { class: "proposals" }, ...told.best.map(proposalOf))].filter((part) => part !== null);
+    evidence.neighbours.length ? make("p", {}, "Nearest training images: ", ...evidence.neighbours.flatMap(neighbourOf), ".") : null,
+    make("ul", { class: "proposals" }, ...evidence.best.map(proposalOf))].filter((part) => part !== null);
 }
 
 function neighbourOf([index, isKin], place) {

@@ -1,0 +1,325 @@
+"""Write reports/explain.md from what scripts/study_explain.py has made; see there for the command.
+
+Only figures are published: the pictures are not ours to show. A stage that has not run, or ran on fewer answers than
+asked for, is said to have.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from imagenet_errors.explain.section import Explanations, stored_explanations, wilson
+from imagenet_errors.labels import imagenet_1k
+from imagenet_errors.report.markdown import md_table
+
+Row = dict[str, Any]
+COMMAND = "python scripts/study_explain.py --images ... --ratings ... --weights ..."
+EXPECTED = {"canoe": ("10 %", ".03"), "tiger beetle": ("12 %", ".001"), "oboe": ("21 %", ".001")}
+FAR_NEEDED, HITS_NEEDED = 0.95, 0.9
+
+
+def write(work: Path, out: Path, *, wanted: dict[str, int]) -> str:
+    """Write the page; ``wanted``: method -> how many answers it is to be asked about. Return what was written."""
+    made = {each.method: each for each in stored_explanations(work)}
+    parts = [
+        _head(),
+        _progress(made, wanted),
+        _locate(made.get("locate")),
+        _stability(made.get("stability")),
+        _sis(made.get("sis")),
+    ]
+    parts += [_three(_json(work / "three.json")), _maps(made.get("maps")), _ratings(work)]
+    parts += [_planted(_json(work / "planted.json")), _costs(_json(work / "costs.json"), made)]
+    out.write_text("\n\n".join(part.strip() for part in parts) + "\n", encoding="utf-8")
+    return str(out)
+
+
+def _head() -> str:
+    return f"""# What explains the errors of EfficientNet-Lite0?
+
+Made by `{COMMAND}`. Predictions: data/demo (1,300 validation images, 227 x 227), judged by the ReaL labels; networks
+and weights: tf_efficientnet_lite0..2, converted by scripts/convert_efficientnet_lite.py. Errors are taken severe ones
+first: model failures, spurious correlations, then fine-grained ones. Intervals are 95 % (Wilson); tests are exact and
+two-sided. No picture is shown: they are not ours to publish. The command puts them into a run's report."""
+
+
+def _progress(made: dict[str, Explanations], wanted: dict[str, int]) -> str:
+    """Say which methods have not been asked about as many answers as the study is to have."""
+    lines = []
+    for method, n in wanted.items():
+        rows = made[method].rows if method in made else ()
+        asked = len({(row["file_name"], row["prediction"]) for row in rows})
+        right = len({row["file_name"] for row in rows if row["error_type"] == "correct"})
+        if asked < n:
+            lines.append(f"`{method}` {asked:,} of {n:,} answers ({right:,} right ones)")
+    return f"**Not finished.** Asked so far: {'; '.join(lines)}." if lines else "Every method has been asked in full."
+
+
+def _not_run(title: str) -> str:
+    return f"## {title}\n\nThis stage has not been run."
+
+
+def _locate(made: Explanations | None) -> str:
+    title = "Locate: which part, when hidden, turns the answer?"
+    if made is None:
+        return _not_run(title)
+    rows = []
+    for kind, found in made.summary["types"].items():
+        verdicts = {each["verdict"]: each for each in found["verdicts"]}
+        cells = [
+            _share(verdicts[name]) if name in verdicts else "0" for name in ("located", "chance", "diffuse", "never")
+        ]
+        rows.append([f"`{kind}`", found["n"], found["n_accepted"], found["n_decoy"], f"{found['p']:.2g}", *cells])
+    table = md_table(
+        ["type", "n", "turned: accepted", "turned: decoy", "p", "located", "chance", "diffuse", "never"], rows
+    )
+    return f"""## {title}
+
+{made.first_line}
+
+{table}
+
+Turned: within a quarter of the 64 cells, blurred. A right answer is aimed at the unaccepted class nearest to it
+instead of an accepted one: how often *that* turns tells how much of the errors' turning is no more than hiding parts
+of any picture does. {_located_more(made)}"""
+
+
+def _located_more(made: Explanations) -> str:
+    errors = [row for row in made.rows if row["verdict"] == "located" and row["error_type"] != "correct"]
+    if not errors:
+        return "No error is located."
+    holds = sum(bool(row["other_baseline_flips"]) for row in errors)
+    chance = np.median([row["chance_flip"] for row in errors])
+    sizes = [row["n_hidden_to_flip"] for row in errors]
+    types: dict[str, int] = {}
+    for row in errors:
+        types[row["flips_to_type"]] = types.get(row["flips_to_type"], 0) + 1
+    told = ", ".join(f"`{kind}` {n}" for kind, n in sorted(types.items(), key=lambda item: -item[1]))
+    lines = [
+        f"Of {len(errors)} located errors {holds} turn under the same mask over the other baseline (channel mean) too;",
+        f"the median mask hides {np.median(sizes):.0f} cells, and a random mask of its size turns the answer in",
+        f"{chance:.0%} of draws at the median. What they are called then is: {told}.",
+    ]
+    lines += [
+        f"{each['model']} makes {each['n_same']} of these {each['n']} errors too; their masks turn {each['n_turns']}."
+        for each in made.summary["transfer"]
+    ]
+    return "\n".join(lines) + "\n\n" + _recurring(made.summary["recurring"])
+
+
+def _recurring(pairs: Sequence[Row]) -> str:
+    if not pairs:
+        return "No pair of classes has two located errors, so no mean map is given."
+    names = imagenet_1k().names
+    told = [f"{names[pair['prediction']]} for {names[pair['goal']]} ({pair['n']})" for pair in pairs[:8]]
+    return f"Pairs with several located errors: {'; '.join(told)}."
+
+
+def _share(each: Row) -> str:
+    return f"{each['n']} ({each['share']:.0%}; {each['low']:.0%}–{each['high']:.0%})"
+
+
+def _stability(made: Explanations | None) -> str:
+    title = "Stability: the picture or the framing?"
+    if made is None:
+        return _not_run(title)
+    rows = []
+    for kind, found in made.summary["types"].items():
+        stable = next((each for each in found["verdicts"] if each["verdict"] == "stable"), None)
+        shares = [f"{found[key]:.0%}" for key in ("share_stays", "share_right", "share_other_type")]
+        rows.append([f"`{kind}`", found["n"], _share(stable) if stable else "0", *shares])
+    table = md_table(["type", "n", "stable", "draws that stay", "become right", "become another type"], rows)
+    return f"""## {title}
+
+{made.first_line}
+
+{table}
+
+17 draws an image: the mirrored one, 8 crops of 0.8 to 1 of each side, 8 changes of colour by up to a fifth. Stable: at
+least four fifths of the draws keep the answer."""
+
+
+def _sis(made: Explanations | None) -> str:
+    title = "Sufficient input subsets, with their controls"
+    if made is None:
+        return _not_run(title)
+    rows = []
+    for cell, kinds in made.summary["cells"].items():
+        for kind, found in kinds.items():
+            verdicts = {each["verdict"]: each["n"] for each in found["verdicts"]}
+            medians = [f"{found[key]:.2g}" for key in ("share_kept", "p_dilated", "p_random", "p_complement")]
+            counts = [verdicts.get(name, 0) for name in ("robust", "artefact", "inconclusive")]
+            border = f"{found['border_share']:.0%} / {found['border_area']:.0%}"
+            rows.append([cell, kind, found["n"], *medians, f"{found['n_far']}", border, *counts])
+    header = ["cell", "of", "n", "kept", "p dilated", "p random", "p rest", "far class too", "border / area"]
+    per_step = sorted({(row["cell"], row["per_step"]) for row in made.rows if row.get("per_step")})
+    steps = ", ".join(f"{n} of {cell} px" for cell, n in per_step)
+    return f"""## {title}
+
+{made.first_line}
+
+{md_table([*header, "robust", "artefact", "inconclusive"], rows)}
+
+Medians over subsets that were found; threshold 0.9 of the answer's own probability; leaving at a step: {steps}.
+"Far class too": the same search brings the class ranked 500th up to the same probability. "p dilated": the kept pixels'
+3 x 3 neighbours revealed. "Border": the share of kept pixels in the outer tenth, beside its share of the area."""
+
+
+def _three(rows: list[Row] | None) -> str:
+    title = "Three subsets: timm's own preprocessing, k = 100, threshold 0.9"
+    if rows is None:
+        return _not_run(title)
+    table = md_table(
+        ["image", "called", "p whole", "status", "kept", "p kept", "p dilated", "expected: kept", "p dilated"],
+        [
+            [
+                row["name"],
+                row["called"],
+                f"{row['p_before']:.3f}",
+                row["status"],
+                f"{row['share_kept']:.1%}",
+                f"{row['p_kept']:.3f}",
+                f"{row['p_dilated']:.3f}",
+                *EXPECTED[row["name"]],
+            ]
+            for row in rows
+        ],
+    )
+    return f"""## {title}
+
+{table}
+
+Where revealing true pixels beside those that suffice brings the answer down, what is kept is a pattern made for the
+network, not a part of the object. Expected: what another program's run of this search gave, whose images and scaling
+are not known to be these."""
+
+
+def _maps(made: Explanations | None) -> str:
+    title = "Maps: do three methods and three models agree?"
+    if made is None:
+        return _not_run(title)
+    rows = [
+        [
+            kind,
+            f"`{each['method']}`",
+            each["compared"],
+            each["n"],
+            *(f"{each[key]:.2f}" for key in ("spearman", "top_overlap", "ssim")),
+        ]
+        for kind, found in made.summary["agreement"].items()
+        for each in found
+    ]
+    table = md_table(["of", "method", "compared", "images", "rank", "top tenth", "SSIM"], rows)
+    return f"""## {title}
+
+{made.first_line}
+
+{table}
+
+On a common grid of 14 x 14. Within: one model, the map against that of the mirrored picture, of the other baseline,
+of another seed: the ceiling. Models: lite0, lite1, lite2. Ensemble: the mean of two models' maps against the third's.
+By chance the top tenths share a tenth."""
+
+
+def _ratings(work: Path) -> str:
+    title = "People's judgements: what light heads on frozen features read"
+    paths = sorted((work / "explanations" / "ratings").glob("*.json"))
+    if not paths:
+        return _not_run(title)
+    study = json.loads(paths[0].read_text(encoding="utf-8"))
+    rows = [
+        [row["model"], row["head"], f"{row['r']:.3f}", f"{row['share_of_ceiling']:.0%}", f"{row['beyond_quality']:.3f}"]
+        for row in study["rows"]
+    ]
+    table = md_table(["features", "head", "r", "of the ceiling", "r beyond image quality"], rows)
+    maps = [
+        [
+            kind,
+            len(found),
+            *(f"{np.nanmean([row[key] for row in found]):.2f}" for key in ("spearman", "top_overlap", "ssim")),
+        ]
+        for kind in ("within", "models", "ensembles")
+        if (found := [row for row in study["maps"] if row["compared"] == kind])
+    ]
+    return f"""## {title}
+
+ReaL's raters: {study["n_items"]:,} labels of {study["n_images"]:,} images, five answers each; predicted is the share
+that says yes. Noise ceiling of the correlation: {study["ceiling"]:.3f}. Five folds over images.
+
+{table}
+
+Maps of the heads (occlusion, 7 x 7), for labels that raters disagree on:
+
+{md_table(["compared", "pairs", "rank", "top tenth", "SSIM"], maps)}
+
+Within: two heads on one model's features. Models: the same head on two models'. Ensembles: each model's mean head."""
+
+
+def _planted(rows: list[Row] | None) -> str:
+    title = "Planted truth"
+    if not rows:
+        return _not_run(title)
+    n = len(rows)
+    hits = sum(row["first_cell_hits"] for row in rows)
+    maps = sum(row["map_hits"] for row in rows)
+    controls = sum(row["control"] in ("never", "chance") for row in rows)
+    far = sum(row["far"] == "never" for row in rows)
+    verdicts = {name: sum(row["verdict"] == name for row in rows) for name in ("located", "chance", "diffuse", "never")}
+    told = ", ".join(f"{name} {count}" for name, count in verdicts.items() if count)
+    table = md_table(
+        ["what", "n", "share", "interval", "wanted"],
+        [
+            ["the first cell hidden lies in the pasted object", *_told(hits, n), f"≥ {HITS_NEEDED:.0%}"],
+            ["the margin map is lowest in the pasted object", *_told(maps, n), ""],
+            ["without the object, aimed at it: never or chance", *_told(controls, n), ""],
+            ["aimed at the class ranked 500th: never", *_told(far, n), f"≥ {FAR_NEEDED:.0%}"],
+        ],
+    )
+    return f"""## {title}
+
+A 45-pixel picture of B (called rightly with 0.9 or more) pasted into a corner of A (rightly with 0.4 to 0.8), where the
+model then says B.
+
+{table}
+
+Verdicts on the pasted pictures: {told}."""
+
+
+def _told(hits: int, n: int) -> list[str]:
+    low, high = wilson(hits, n)
+    return [f"{hits} of {n}", f"{hits / n:.0%}", f"{low:.0%}–{high:.0%}"]
+
+
+def _costs(costs: Row | None, made: dict[str, Explanations]) -> str:
+    title = "What it costs"
+    lines = [
+        f"- `{method}`: {60 / each.summary['seconds'] / (1 if method != 'sis' else 3):.1f} images a minute (median)"
+        for method, each in made.items()
+        if each.summary["seconds"] > 0
+    ]
+    if costs is None:
+        return _not_run(title) + "\n\n" + "\n".join(lines)
+    rows = [
+        [name, f"{costs[key]['ours']:.2f}", f"{costs[key]['theirs']:.2f}", f"{costs[key]['ratio']:.2f}", most]
+        for name, key, most in (
+            ("masking map, 8 x 8, against captum's FeatureAblation", "masking", "1.1"),
+            ("Batched Gradient SIS, 3 images, k = 5,000, against the published loop", "gradient_sis", "1.0"),
+        )
+    ]
+    return f"""## {title}
+
+{md_table(["CPU seconds, medians of 5 in turn", "ours", "theirs", "ratio", "at most"], rows)}
+
+Largest difference between the two maps: {costs["map_difference"]:.1e}. Pixels that leave at the same step as in the
+published loop without its noise: {costs["same_order"]:.1%}. By the clock, on two cores that other programs used too:
+
+""" + "\n".join(lines)
+
+
+def _json(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None

@@ -1,0 +1,402 @@
+r"""Study what explains the errors of EfficientNet-Lite0 on the shared images, and write reports/explain.md.
+
+    python scripts/convert_efficientnet_lite.py --out weights
+    python scripts/study_explain.py --images ../shared/data/images --ratings ../shared/data/human/real/raters.npz \
+        --weights weights --work runs/explain
+
+Every stage keeps what it has done below --work, so the same command goes on where it was interrupted; --only names
+one stage. Errors are the severe ones first (model failures, spurious correlations, then fine-grained), right answers
+are spread evenly over the folder; predictions are the shipped ones of data/demo, judged by the ReaL labels.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from convert_efficientnet_lite import TAG, timm_name
+from imagenet_errors.evaluation import evaluate
+from imagenet_errors.explain.ask import FOLDER, ExplainRequest, explain, explain_ratings
+from imagenet_errors.explain.classifier import Classifier, load_classifier, read_picture
+from imagenet_errors.explain.gradient_sis import batched_gradient_back_select, sufficient_subsets
+from imagenet_errors.explain.job import Method
+from imagenet_errors.explain.locate import Locate, Located, locate
+from imagenet_errors.explain.maps import Maps
+from imagenet_errors.explain.masking import Maskable, cell_of_pixels, masking_map
+from imagenet_errors.explain.questions import ErrorChoice
+from imagenet_errors.explain.stability import Stability
+from imagenet_errors.explain.sufficiency import SufficientSubsets, dilated, probabilities
+from imagenet_errors.inputs import Inputs
+from imagenet_errors.labels import imagenet_1k
+from imagenet_errors.predict.engines import LocalEngine
+from imagenet_errors.predict.names import ModelSpec, resolve
+from imagenet_errors.predict.settings import Settings, data_stated
+from imagenet_errors.readers.predictions import ReadRules
+from shipped_table import run
+
+TOP = Path(__file__).resolve().parents[1]
+DEMO = TOP / "data" / "demo"
+SQUARE = ("crop_pct=1.0", "crop_mode=squash", "mean=0.4980392156862745", "std=0.5019607843137255")
+"""The original preprocessing of square pictures, as in scripts/build_demo.py."""
+TYPES = ("model_failure", "spurious_correlation", "fine_grained")
+RUN_MODEL = "efficientnet_lite0"
+PUBLISHED_K, PUBLISHED_THRESHOLD = 100, 0.9
+THREE = {"canoe": "00000347", "tiger beetle": "00000361", "oboe": "00026306"}
+PATCH = 45
+"""Side of the pasted object in pixels, of 224."""
+N_TRIED, N_STRONGEST = 150, 12
+"""Small pictures that are looked at, and those that are pasted: few are known again at this size."""
+
+
+def main() -> str:
+    """Run the stages that are not done, then write the page."""
+    args = arguments().parse_args()
+    import torch
+
+    torch.set_num_threads(args.threads)
+    for name, stage in STAGES.items():
+        if args.only in (None, name):
+            stage(args)
+    if args.only in (None, "page"):
+        import report_explain
+
+        wanted = dict.fromkeys(("locate", "stability"), args.errors + args.right)
+        wanted |= {name: 2 * getattr(args, name) for name in ("sis", "maps")}
+        return report_explain.write(args.work, TOP / "reports" / "explain.md", wanted=wanted)
+    return f"{args.only}: done"
+
+
+def arguments() -> ArgumentParser:
+    """Return the parser of the command line."""
+    options = ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--images", type=Path, required=True)
+    options.add_argument("--ratings", type=Path, required=True)
+    options.add_argument("--weights", type=Path, required=True, help="folder of the converted checkpoints")
+    options.add_argument("--work", type=Path, default=Path("runs/explain"))
+    options.add_argument("--threads", type=int, default=1)
+    options.add_argument("--only", choices=[*STAGES, "page"])
+    for name, number in (("errors", 100), ("right", 100), ("sis", 100), ("maps", 100), ("planted", 20)):
+        options.add_argument(f"--{name}", type=int, default=number, help="how many (default: %(default)s)")
+    options.add_argument("--pixels-per-step", type=int, default=PUBLISHED_K)
+    return options
+
+
+def settings(data: Sequence[str] = SQUARE) -> Settings:
+    """Return how the networks are run: small batches are the fastest on a CPU."""
+    return Settings(device="cpu", batch_size=16, channels_last=True, data=data_stated(list(data)))
+
+
+def model_named(args: Namespace, variant: str) -> str:
+    """Return ``NAME=CHECKPOINT``."""
+    name = f"{timm_name(variant)}.{TAG}"
+    return f"{name}={args.weights / name}.safetensors"
+
+
+def spec_of(args: Namespace, variant: str) -> ModelSpec:
+    """Return the model as the program resolves it."""
+    return resolve([model_named(args, variant)]).models[0]
+
+
+def evaluate_demo(args: Namespace) -> None:
+    """Judge the shipped predictions by the ReaL labels."""
+    if not (args.work / "run.json").is_file():
+        files = sorted(DEMO.glob("efficientnet_lite*.csv"))
+        evaluate(files, Inputs("real"), args.work, rules=ReadRules(allow_partial=True))
+
+
+def explained(args: Namespace, method: Method, *, n_errors: int, n_right: int, also: Sequence[str] = ()) -> None:
+    """Explain by one method and keep the table."""
+    request = ExplainRequest(
+        run=args.work,
+        model=model_named(args, "lite0"),
+        images=args.images,
+        method=method,
+        choice=ErrorChoice(TYPES, n_errors, n_right),
+        also=tuple(model_named(args, variant) for variant in also),
+        run_model=RUN_MODEL,
+        settings=settings(),
+    )
+    explain(request, engine=LocalEngine(), tell=lambda outcome, n, of: print(n, of, outcome.reason, flush=True))
+
+
+def run_locate(args: Namespace) -> None:
+    """Locate, with the same masks in front of the two other models."""
+    explained(args, Locate(), n_errors=args.errors, n_right=args.right, also=("lite1", "lite2"))
+
+
+def run_stability(args: Namespace) -> None:
+    """Flip, crop and recolour."""
+    explained(args, Stability(), n_errors=args.errors, n_right=args.right)
+
+
+def run_sis(args: Namespace) -> None:
+    """Find sufficient subsets of pixels and cells."""
+    explained(args, SufficientSubsets(args.pixels_per_step), n_errors=args.sis, n_right=args.sis)
+
+
+def run_maps(args: Namespace) -> None:
+    """Map by three methods and three models."""
+    explained(args, Maps(scales=(4, 7), n_lime=60), n_errors=args.maps, n_right=args.maps, also=("lite1", "lite2"))
+
+
+def run_ratings(args: Namespace) -> None:
+    """Fit heads to people's answers."""
+    request = ExplainRequest(
+        run=args.work,
+        model=model_named(args, "lite0"),
+        images=args.images,
+        also=tuple(model_named(args, variant) for variant in ("lite1", "lite2")),
+        settings=settings(),
+    )
+    if not (args.work / FOLDER / "ratings" / f"{spec_of(args, 'lite0').name}.json").is_file():
+        explain_ratings(request, args.ratings, n_maps=12)
+
+
+def run_three(args: Namespace) -> None:
+    """Reproduce the three published-style subsets: timm's own preprocessing, k = 100, threshold 0.9, dilation."""
+    kept_file = args.work / "three.json"
+    if kept_file.is_file():
+        return
+    import torch
+
+    classifier = load_classifier(spec_of(args, "lite0"), settings(()))
+    pixels = torch.stack([classifier.see(_val_image(args, number)) for number in THREE.values()])
+    before = probabilities(classifier, pixels)
+    targets = before.argmax(axis=1)
+    order, confidences = batched_gradient_back_select(classifier.model, classifier.on_device(pixels), PUBLISHED_K)
+    blank = probabilities(classifier, pixels[:1] * 0)[0][targets]
+    found = sufficient_subsets(order, confidences, np.full(len(THREE), PUBLISHED_THRESHOLD), blank)
+    shown = torch.from_numpy(np.stack([dilated(kept) for kept in found.kept]))[:, None]
+    after = probabilities(classifier, pixels * shown)
+    rows = [
+        {
+            "name": name,
+            "called": imagenet_1k().names[targets[place]],
+            "p_before": before[place, targets[place]],
+            "status": found.status[place],
+            "share_kept": float(found.kept[place].mean()),
+            "p_kept": float(found.confidence[place]),
+            "p_dilated": after[place, targets[place]],
+        }
+        for place, name in enumerate(THREE)
+    ]
+    _write(kept_file, rows)
+
+
+def _val_image(args: Namespace, number: str) -> Path:
+    path: Path = args.images / f"ILSVRC2012_val_{number}.JPEG"
+    return path
+
+
+def run_planted(args: Namespace) -> None:
+    """Paste small objects, and see whether they are found; search for what is not there, and see whether it is not."""
+    file = args.work / "planted.json"
+    rows: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
+    classifier = load_classifier(spec_of(args, "lite0"), settings())
+    for place, plant in enumerate(plants(args, classifier, args.planted)):
+        if place >= len(rows):
+            rows.append(judge_plant(classifier, plant))
+            _write(file, rows)
+
+
+def judge_plant(classifier: Classifier, plant: dict[str, Any]) -> dict[str, Any]:
+    """Locate in the pasted picture, in the picture without, and what ranks 500th."""
+    own, pasted = plant["own"], plant["pasted"]
+    found = locate_in(classifier, plant["pixels"], pasted, own)
+    control = locate_in(classifier, plant["unpasted"], own, pasted)
+    logits = classifier.logits(plant["pixels"][None])[0]
+    far = locate_in(classifier, plant["pixels"], pasted, int(np.argsort(-logits, kind="stable")[499]))
+    cells = set(np.unique(cell_of_pixels(classifier.size, 8)[plant["where"]]).tolist())
+    return {
+        "own": own,
+        "pasted": pasted,
+        "corner": plant["corner"],
+        "verdict": found.verdict,
+        "n_to_turn": found.search.n_to_turn,
+        "first_cell_hits": int(found.search.order[0]) in cells,
+        "map_hits": int(np.argmin(found.margin_map)) in cells,
+        "control": control.verdict,
+        "far": far.verdict,
+    }
+
+
+def locate_in(classifier: Classifier, pixels: Any, prediction: int, goal: int) -> Located:
+    """Search a picture for what turns one answer into another, as the program does by default."""
+    picture = Maskable.of(classifier, pixels, grid=8, baseline="blur")
+    return locate(picture, prediction, (goal,), options=Locate())
+
+
+def plants(args: Namespace, classifier: Classifier, n: int) -> list[dict[str, Any]]:
+    """Return pictures of A with a 45-pixel picture of B in a corner, which the model calls B.
+
+    The model is sure of B (0.9 or more, and it knows it again at this size) and less so of A (0.4 to 0.8), or hardly
+    a small picture would turn it.
+    """
+    unsure, patches = right_answers(0.4, 0.8), strong_patches(args, classifier)
+    made: list[dict[str, Any]] = []
+    for name in np.random.default_rng(0).permutation(sorted(unsure)).tolist():
+        if len(made) == n:
+            break
+        others = [(patch, label) for patch, label in patches if label != unsure[name]]
+        made += _pasted(args, classifier, name, unsure[name], others)[:1]
+    return made
+
+
+def strong_patches(args: Namespace, classifier: Classifier) -> list[tuple[Any, int]]:
+    """Return the small pictures and classes that are surest by themselves, in the middle of grey."""
+    import torch
+    from PIL import Image
+
+    sure = right_answers(0.9, 1)
+    names = np.random.default_rng(1).permutation(sorted(sure))[:N_TRIED].tolist()
+    small = [read_picture(args.images / name).resize((PATCH, PATCH)) for name in names]
+    grey, shown = Image.new("RGB", classifier.size[::-1], (127, 127, 127)), []
+    for patch in small:
+        whole = grey.copy()
+        whole.paste(patch, tuple(side // 2 - PATCH // 2 for side in whole.size))
+        shown.append(classifier.transform(whole))
+    labels = np.array([sure[name] for name in names])
+    p = probabilities(classifier, torch.stack(shown))[np.arange(len(names)), labels]
+    return [(small[place], int(labels[place])) for place in np.argsort(-p, kind="stable")[:N_STRONGEST]]
+
+
+def right_answers(least: float, most: float) -> dict[str, int]:
+    """Return file name -> class of the demo's images that Lite0 calls rightly with a probability in the range."""
+    import csv
+
+    from imagenet_errors.readers.annotations import read_real
+
+    real = read_real(imagenet_1k())
+    label = dict(zip(real.file_names.to_pylist(), real.label.tolist(), strict=True))
+    with (DEMO / f"{RUN_MODEL}.csv").open(encoding="utf-8", newline="") as lines:
+        rows = [row for row in csv.DictReader(lines) if least <= float(row["predicted_probability"]) <= most]
+    found = {row["file_name"]: int(row["predicted_class"]) for row in rows}
+    return {name: index for name, index in found.items() if label[name] == index}
+
+
+def _pasted(
+    args: Namespace, classifier: Classifier, name: str, own: int, patches: Sequence[tuple[Any, int]]
+) -> list[dict[str, Any]]:
+    """Return those of the pictures with a patch in a corner that the model calls as the patch; corners take turns."""
+    import torch
+
+    picture, (height, width) = read_picture(args.images / name).resize(classifier.size[::-1]), classifier.size
+    corners = ((0, 0), (width - PATCH, 0), (0, height - PATCH), (width - PATCH, height - PATCH))
+    tried = []
+    for number, (patch, pasted) in enumerate(patches):
+        corner = number % len(corners)
+        left, top = corners[corner]
+        whole = picture.copy()
+        whole.paste(patch, (left, top))
+        where = (slice(top, top + PATCH), slice(left, left + PATCH))
+        pixels = classifier.transform(whole)
+        tried.append({"own": own, "pasted": pasted, "corner": corner, "where": where, "pixels": pixels})
+    answers = classifier.logits(torch.stack([each["pixels"] for each in tried])).argmax(axis=1)
+    unpasted = classifier.transform(picture)
+    return [
+        {**each, "unpasted": unpasted} for each, answer in zip(tried, answers, strict=True) if answer == each["pasted"]
+    ]
+
+
+def run_costs(args: Namespace) -> None:
+    """Measure masking maps beside captum's, and Batched Gradient SIS beside the published loop; CPU seconds."""
+    file = args.work / "costs.json"
+    if file.is_file():
+        return
+    import torch
+    from captum.attr import FeatureAblation
+
+    classifier = load_classifier(spec_of(args, "lite0"), settings())
+    pixels = torch.stack([classifier.see(_val_image(args, number)) for number in THREE.values()])
+    cells = torch.from_numpy(cell_of_pixels(classifier.size, 8))[None, None]
+    ablation = FeatureAblation(classifier.model)
+
+    def theirs() -> Any:
+        with torch.inference_mode():
+            return ablation.attribute(
+                classifier.on_device(pixels[:1]), target=472, feature_mask=cells, perturbations_per_eval=16
+            )
+
+    ours_map = masking_map(classifier, pixels[0], 472, grid=8)
+    middle = [28 * row + 14 for row in range(8)]
+    their_map = theirs()[0, 0].numpy()[np.ix_(middle, middle)]
+    batch = classifier.on_device(pixels)
+    for parameter in classifier.module.parameters():
+        parameter.requires_grad_(True)  # as the published program leaves them
+    costs = {
+        "masking": medians(lambda: masking_map(classifier, pixels[0], 472, grid=8), theirs),
+        "map_difference": float(np.abs(ours_map - their_map).max()),
+        "gradient_sis": medians(
+            lambda: batched_gradient_back_select(classifier.model, batch, 5000),
+            lambda: published_loop(classifier.module, batch, 5000),
+        ),
+    }
+    ours = batched_gradient_back_select(classifier.model, batch, 5000)[0]
+    costs["same_order"] = float((ours == published_loop(classifier.module, batch, 5000)).mean())
+    _write(file, costs)
+
+
+def medians(ours: Callable[[], Any], theirs: Callable[[], Any], n: int = 5) -> dict[str, float]:
+    """Return the median CPU seconds of both, run in turn."""
+    spent: dict[str, list[float]] = {"ours": [], "theirs": []}
+    for _ in range(n):
+        for name, work in (("ours", ours), ("theirs", theirs)):
+            start = time.process_time()
+            work()
+            spent[name].append(time.process_time() - start)
+    found = {name: float(np.median(times)) for name, times in spent.items()}
+    return {**found, "ratio": found["ours"] / found["theirs"]}
+
+
+def published_loop(module: Any, images: Any, k: int) -> Any:
+    """Do what the published program does at each step, without its noise: backward through the whole network.
+
+    Source: Carter et al., NeurIPS 2021; written anew from its description: a mask of ones where hidden, the
+    gradient accumulated in it, a sort-like choice among what is left, every class's confidence kept.
+    """
+    import torch
+
+    masks = torch.zeros(len(images), 1, *images.shape[2:], requires_grad=True)
+    steps = torch.zeros(masks.shape, dtype=torch.int64)
+    targets = module(images).softmax(dim=1).argmax(dim=1, keepdim=True)
+    kept = []
+    for step in range(-(-masks[0].numel() // k)):
+        module.zero_grad()
+        masks.grad = None
+        confidences = module((1 - masks) * images).softmax(dim=1)
+        confidences.gather(1, targets).sum().backward()
+        slope = torch.where(masks.detach() == 0, masks.grad, -torch.inf).flatten(1)
+        n = min(k, int((masks[0] == 0).sum()))
+        chosen = slope.topk(n, dim=1).indices
+        with torch.no_grad():
+            masks.view(len(masks), -1).scatter_(1, chosen, 1.0)
+            steps.view(len(steps), -1).scatter_(1, chosen, step)
+        kept.append(confidences.detach().numpy())
+    return steps[:, 0].numpy()
+
+
+def _write(path: Path, content: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content, indent=1, default=float) + "\n", encoding="utf-8")
+
+
+STAGES: dict[str, Callable[[Namespace], None]] = {
+    "evaluate": evaluate_demo,
+    "stability": run_stability,
+    "ratings": run_ratings,
+    "costs": run_costs,
+    "three": run_three,
+    "planted": run_planted,
+    "locate": run_locate,
+    "sis": run_sis,
+    "maps": run_maps,
+}
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,332 @@
+"""What to fix first: the groups of a model's errors that are larger than they should be, and what each is worth.
+
+A group's excess is the number of its errors over what would be expected, with a 95 % interval, and groups are ranked by
+the lower end, never by raw counts. "Severe" here are model failures; where evidence was missing, all errors that no
+stage which ran explains, so that groups compare.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from imagenet_errors.chain import COUNTS_AS, ERROR_TYPES
+from imagenet_errors.evidence.superclasses import Superclasses
+from imagenet_errors.report.comparison import NEARLY_ALL, peers_of
+from imagenet_errors.report.fits import poisson, wilson
+from imagenet_errors.runs.tables import NOT_EVALUATED, RunTables
+
+SURE = 0.9
+"""A model that gives its answer more than this is confident of it."""
+_CONFIDENCE_STEPS = 1000  # as the page keeps them
+_LEAST_EXCESS = 1.0
+_FEWEST_PEERS = 3
+KEYS = ("superclass", "label")
+_IS_MULTI_LABEL = np.array([COUNTS_AS[name] != "right" for name in ERROR_TYPES])
+_CODE = 1 << 15
+
+Bools = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Lead:
+    """A group of errors: how many, how many were expected, how much accuracy they cost, and how to see them.
+
+    ``kind`` says what the group is: superclass, class, pair, peers, sure, unique, nearly_all or label_issue. What is
+    compared with ``expected`` are ``n_compared`` errors among ``n_images``; ``low`` and ``high`` bound the excess.
+    ``worth`` is in percentage points of MLA, ``worth_top1`` of top-1 accuracy. ``question`` is the explorer's, with
+    classes and superclasses by index.
+    """
+
+    kind: str
+    n_errors: int
+    n_images: int
+    n_compared: int
+    expected: float | None
+    low: float
+    high: float
+    worth: float
+    worth_top1: float
+    question: Mapping[str, str | int]
+
+    @property
+    def excess(self) -> float:
+        """How many errors more than expected."""
+        return self.n_compared - (self.expected or 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Severities:
+    """All M models of a run on I images of C classes, by how severe their errors are.
+
+    ``severe`` are the error types that count as severe here; ``superclasses`` None where they are gone.
+    """
+
+    run: RunTables
+    severe: tuple[str, ...]
+    superclasses: Superclasses | None
+    n_classes: int
+
+    @cached_property
+    def is_severe(self) -> Bools:
+        """bool [M, I]: images with a severe error of each model."""
+        severe: Bools = _is_one_of(self.severe)[self.run.error_type]
+        return severe
+
+    @cached_property
+    def is_wrong(self) -> Bools:
+        """bool [M, I]: images that each model gets wrong by every accepted label."""
+        wrong: Bools = np.append(_IS_MULTI_LABEL, False)[self.run.error_type]
+        return wrong
+
+    @cached_property
+    def per_class(self) -> NDArray[np.int64]:
+        """int64 [M, C]: severe errors of each model by class."""
+        return np.stack([self.count(images) for images in self.is_severe])
+
+    def count(self, images: Bools) -> NDArray[np.int64]:
+        """Return int64 [C]: how many of the images (bool [I]) are of each class."""
+        return np.bincount(self.run.label[images], minlength=self.n_classes)
+
+    @cached_property
+    def membership(self) -> NDArray[np.float64]:
+        """float64 [S, C]: 1 where a class is in a superclass; no rows without superclasses."""
+        members = () if self.superclasses is None else self.superclasses.members
+        holds = np.zeros((len(members), self.n_classes))
+        for row, classes in enumerate(members):
+            holds[row, classes] = 1
+        return holds
+
+
+@dataclass(frozen=True, eq=False)
+class Situation:
+    """One model among the others of its run, with what its groups of errors are measured by."""
+
+    among: Severities
+    model: int
+
+    @property
+    def run(self) -> RunTables:
+        """The run."""
+        return self.among.run
+
+    @property
+    def is_severe(self) -> Bools:
+        """bool [I]: images with a severe error of this model."""
+        severe: Bools = self.among.is_severe[self.model]
+        return severe
+
+    @property
+    def is_wrong(self) -> Bools:
+        """bool [I]: images that it gets wrong by every accepted label."""
+        wrong: Bools = self.among.is_wrong[self.model]
+        return wrong
+
+    @cached_property
+    def seen(self) -> Bools:
+        """bool [I]: images that it was evaluated on."""
+        seen: Bools = self.run.error_type[self.model] != NOT_EVALUATED
+        return seen
+
+    @cached_property
+    def seen_per_class(self) -> NDArray[np.int64]:
+        """int64 [C]: how many of these are of each class."""
+        return self.among.count(self.seen)
+
+    @cached_property
+    def weight(self) -> NDArray[np.float64]:
+        """float64 [I]: percentage points of MLA that one more right image is worth."""
+        per_class = self.seen_per_class
+        worth: NDArray[np.float64] = 100 / (np.maximum(per_class, 1) * max(1, int((per_class > 0).sum())))
+        return worth[self.run.label]
+
+    @cached_property
+    def peers(self) -> NDArray[np.int64]:
+        """The places of the models that it is compared with."""
+        return peers_of(self.run, self.model)
+
+    @cached_property
+    def n_peers_wrong(self) -> NDArray[np.int64]:
+        """int64 [I]: how many of its peers get each image wrong."""
+        counts: NDArray[np.int64] = self.among.is_wrong[self.peers].sum(axis=0)
+        return counts
+
+    def expected(self, over: str) -> NDArray[np.float64]:
+        """Return float64 [C]: severe errors by class at the ``average`` rate, or spread as those of its ``peers``."""
+        total = self.is_severe.sum()
+        basis = self.seen_per_class if over == "average" else self.among.per_class[self.peers].sum(axis=0)
+        return basis.astype(np.float64) * (int(total) / max(1, int(basis.sum())))
+
+    @cached_property
+    def _counts(self) -> dict[tuple[str, str], NDArray[np.float64]]:
+        return {}
+
+    def counts(self, key: str, over: str) -> NDArray[np.float64]:
+        """Return float64 [5, n]: severe errors, images, expected errors, and the excess's bounds.
+
+        ``key``: by class of the ``label``, or by its ``superclass``.
+        """
+        if (key, over) not in self._counts:
+            sums = np.stack([self.among.per_class[self.model], self.seen_per_class, self.expected(over)])
+            sums = sums @ self.among.membership.T if key == "superclass" else sums
+            low, high = (np.nan_to_num(bound) * sums[1] - sums[2] for bound in wilson(sums[0], sums[1]))
+            self._counts[key, over] = np.stack([*sums, low, high])
+        return self._counts[key, over]
+
+    def lead(
+        self, kind: str, group: Bools, question: Mapping[str, str | int], *, bounds: tuple[float, float, float] | None
+    ) -> Lead:
+        """Return a group's lead; ``bounds``: expected errors, and the excess's lower and upper end."""
+        expected, low, high = bounds or (None, 0.0, 0.0)
+        n_errors, n_seen = int(group.sum()), int(self.seen.sum())
+        return Lead(
+            kind,
+            n_errors,
+            n_seen,
+            n_errors,
+            expected,
+            low,
+            high,
+            worth=float(self.weight[group & self.is_wrong].sum()),
+            worth_top1=100 * n_errors / max(1, n_seen),
+            question={"type": ",".join(self.among.severe)} | dict(question),
+        )
+
+
+def leads(situation: Situation) -> list[Lead]:
+    """Return what is worth fixing, groups of errors with more excess first, then what is only the model's own."""
+    groups = [*_group_leads(situation), _pair_lead(situation)]
+    ranked = sorted((lead for lead in groups if lead is not None), key=lambda lead: -lead.low)
+    others = (_sure_lead(situation), _unique_lead(situation))
+    return [*ranked, *(lead for lead in others if lead is not None)]
+
+
+def not_worth(situation: Situation) -> list[Lead]:
+    """Return what no training will mend: labels and classes at fault, and images that nearly all models get wrong."""
+    run, kinds = situation.run, [name for name in ERROR_TYPES if name != "correct" and COUNTS_AS[name] == "right"]
+    group = _is_one_of(kinds)[run.error_type[situation.model]]
+    found = []
+    if group.any():
+        found.append(situation.lead("label_issue", group, {"type": ",".join(kinds)}, bounds=None))
+    doubtful = situation.is_wrong & (situation.n_peers_wrong >= NEARLY_ALL * len(situation.peers))
+    if len(situation.peers) >= _FEWEST_PEERS and doubtful.any():
+        wrong = ",".join(name for name, is_one in zip(ERROR_TYPES, _IS_MULTI_LABEL, strict=True) if is_one)
+        found.append(situation.lead("nearly_all", doubtful, {"type": wrong, "peers": "most"}, bounds=None))
+    return found
+
+
+def _is_one_of(names: Sequence[str]) -> Bools:
+    """Return bool [T + 1]: by error type, whether it is one of these; the last stands for NOT_EVALUATED, -1."""
+    return np.append(np.isin(ERROR_TYPES, list(names)), False)
+
+
+def _group_leads(situation: Situation) -> list[Lead]:
+    """Return the superclass and the class with the most excess over the average, and the one over the peers."""
+    average = [rows[0] for key in KEYS if (rows := excesses(situation, key))]
+    peers = [rows[0] for key in KEYS if (rows := excesses(situation, key, over="peers"))]
+    best = sorted(peers, key=lambda row: -row.low)[:1] if len(situation.peers) >= _FEWEST_PEERS else []
+    return [_group_lead(situation, row) for row in (*average, *best) if row.low >= _LEAST_EXCESS]
+
+
+def _group_lead(situation: Situation, row: Excess) -> Lead:
+    members = [row.place] if row.key == "label" else _members(situation, row.place)
+    group = situation.is_severe & np.isin(situation.run.label, members)
+    kind = "peers" if row.over == "peers" else {"label": "class"}.get(row.key, row.key)
+    lead = situation.lead(kind, group, {row.key: row.place}, bounds=(row.expected, row.low, row.high))
+    return replace(lead, n_images=row.n_images)
+
+
+def _members(situation: Situation, row: int) -> NDArray[np.integer]:
+    return np.flatnonzero(situation.among.membership[row])
+
+
+@dataclass(frozen=True)
+class Excess:
+    """A class or superclass (``key``: label or superclass, at ``place``) with its severe errors over those expected."""
+
+    key: str
+    over: str
+    place: int
+    n_severe: int
+    n_images: int
+    expected: float
+    low: float
+    high: float
+
+
+def excesses(situation: Situation, key: str, *, over: str = "average", most: int = 1) -> list[Excess]:
+    """Return the classes or superclasses with severe errors, those whose excess has the highest lower end first.
+
+    ``over`` the model's ``average``, or what its ``peers`` have there.
+    """
+    severe, seen, expected, low, high = situation.counts(key, over)
+    order = [place for place in np.argsort(-low, kind="stable")[:most].tolist() if severe[place]]
+    return [
+        Excess(
+            key,
+            over,
+            place,
+            int(severe[place]),
+            int(seen[place]),
+            float(expected[place]),
+            float(low[place]),
+            float(high[place]),
+        )
+        for place in order
+    ]
+
+
+def _pair_lead(situation: Situation) -> Lead | None:
+    """Return the confusion of two classes with the most excess over what their frequencies give."""
+    run, severe = situation.run, np.flatnonzero(situation.is_severe)
+    if not len(severe):
+        return None
+    label, prediction = run.label[severe].astype(np.int64), run.prediction[situation.model][severe].astype(np.int64)
+    pairs, counts = np.unique(label * _CODE + prediction, return_counts=True)
+    of_label = np.bincount(label, minlength=situation.among.n_classes)[pairs // _CODE]
+    of_prediction = np.bincount(prediction, minlength=situation.among.n_classes)[pairs % _CODE]
+    expected = of_label * of_prediction / len(severe)
+    low, high = poisson(counts)
+    place = int(np.argmax(low - expected))
+    if low[place] - expected[place] < _LEAST_EXCESS:
+        return None
+    question = {"label": int(pairs[place] // _CODE), "prediction": int(pairs[place] % _CODE)}
+    is_pair = (run.label == question["label"]) & (run.prediction[situation.model] == question["prediction"])
+    bounds = (float(expected[place]), float(low[place] - expected[place]), float(high[place] - expected[place]))
+    return situation.lead("pair", situation.is_severe & is_pair, question, bounds=bounds)
+
+
+def _sure_lead(situation: Situation) -> Lead | None:
+    """Return the severe errors of which the model was sure, beside what its confidence promises."""
+    confidence = situation.run.confidence[situation.model].astype(np.float64)
+    is_sure = situation.seen & (np.round(np.nan_to_num(confidence) * _CONFIDENCE_STEPS) >= SURE * _CONFIDENCE_STEPS)
+    is_sure &= np.nan_to_num(confidence) <= 1
+    group = is_sure & situation.is_severe
+    if not group.any():
+        return None
+    promised = float((1 - confidence[is_sure]).sum())
+    low, high = poisson(np.array((is_sure & situation.is_wrong).sum()))
+    bounds = (promised, float(low) - promised, float(high) - promised)
+    lead = situation.lead("sure", group, {"from": round(100 * SURE)}, bounds=bounds)
+    n_wrong = int((is_sure & situation.is_wrong).sum())
+    return replace(lead, n_images=int(is_sure.sum()), n_compared=n_wrong)
+
+
+def _unique_lead(situation: Situation) -> Lead | None:
+    """Return the severe errors on images that all peers name right, beside how many such errors peers have."""
+    if not len(situation.peers):
+        return None
+    group = situation.is_severe & (situation.n_peers_wrong == 0)
+    if not group.any():
+        return None
+    everyone = np.append(situation.peers, situation.model)
+    alone = situation.among.is_wrong[everyone].sum(axis=0) == 1
+    theirs = (situation.among.is_severe[situation.peers] & alone).sum(axis=1)
+    expected = float(np.mean(theirs))
+    low, high = poisson(np.array(int(group.sum())))
+    bounds = (expected, float(low) - expected, float(high) - expected)
+    return situation.lead("unique", group, {"peers": "none"}, bounds=bounds)

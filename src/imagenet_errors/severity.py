@@ -1,0 +1,152 @@
+"""How far a wrong prediction is from what is right, by WordNet: a dog for a dog is not a jellyfish for a bus.
+
+The distance of two classes is the number of hypernym steps from one up to a synset that both are kinds of, and down
+to the other, along the shortest such way. It grades errors of one type; it changes no verdict.
+
+Source: Deng et al. 2010 (hierarchical cost of ImageNet errors); Rada et al. 1989 (path length between concepts).
+Differs: steps are counted, rather than the height of the common ancestor, since WordNet's branches differ in depth.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from imagenet_errors.labels import LabelSpace
+from imagenet_errors.problems import InputError
+from imagenet_errors.tables import Cases, Ragged
+from imagenet_errors.wordnet import Wordnet, load_wordnet
+
+UNKNOWN = -1
+SAYS_NOTHING = (
+    *("entity.n.01", "physical_entity.n.01", "abstraction.n.06", "object.n.01", "whole.n.02", "artifact.n.01"),
+    *("instrumentality.n.03", "living_thing.n.01", "organism.n.01", "matter.n.03", "causal_agent.n.01"),
+)
+"""Kinds so wide that nobody would say of two things that they are still both of that kind."""
+_FAR = 1 << 14
+_CHUNK = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Grades:
+    """How severe n errors are: ``steps`` int16 [n] to the nearest accepted label (-1 unknown), ``shared`` strings [n].
+
+    ``shared`` is the kind that both are, null where WordNet knows none that says anything.
+    """
+
+    steps: NDArray[np.int16]
+    shared: pa.StringArray
+
+
+def grades(cases: Cases, labels: LabelSpace) -> Grades:
+    """Return how far each case's prediction is from the nearest of its accepted labels.
+
+    Classes without a WordNet 3.0 synset are of unknown distance.
+    """
+    climbs = _climbs_of(labels)
+    if climbs is None or not len(cases):
+        return Grades(np.full(len(cases), UNKNOWN, dtype=np.int16), pa.nulls(len(cases), pa.string()))
+    steps, shared = climbs.between(cases.prediction_of_accepted, cases.accepted.values)
+    nearness = np.where(steps < 0, 0, _FAR - steps)
+    best = Ragged(cases.accepted.offsets, np.arange(len(steps))).best_of(nearness)
+    has_one = best >= 0
+    at = np.where(has_one, best, 0)
+    return Grades(
+        np.where(has_one, steps[at], UNKNOWN).astype(np.int16),
+        _names(np.where(has_one, shared[at], UNKNOWN), climbs.wordnet),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Climbs:
+    """Each class's ancestors, itself first: WordNet rows int32 [C, K], -1 fills up; the steps there int16 [C, K]."""
+
+    ancestors: NDArray[np.int32]
+    steps: NDArray[np.int16]
+    wordnet: Wordnet
+
+    def between(
+        self, first: NDArray[np.integer], second: NDArray[np.integer]
+    ) -> tuple[NDArray[np.int16], NDArray[np.int32]]:
+        """Return for n pairs of classes the fewest steps, int16 [n], and the WordNet row passed, int32 [n]; or -1.
+
+        Of several synsets on equally short ways, the deepest is given.
+        """
+        pairs, of = np.unique(first.astype(np.int64) << 32 | second.astype(np.int64), return_inverse=True)
+        steps = np.full(len(pairs), UNKNOWN, dtype=np.int16)
+        shared = np.full(len(pairs), UNKNOWN, dtype=np.int32)
+        for start in range(0, len(pairs), _CHUNK):
+            chunk = slice(start, start + _CHUNK)
+            steps[chunk], shared[chunk] = self._nearest(pairs[chunk] >> 32, pairs[chunk] & 0xFFFFFFFF)
+        return steps[of], shared[of]
+
+    def _nearest(
+        self, first: NDArray[np.int64], second: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int16], NDArray[np.int32]]:
+        above, other = self.ancestors[first], self.ancestors[second]
+        is_same = (above[:, :, None] == other[:, None, :]) & (above >= 0)[:, :, None]
+        way = self.steps[first][:, :, None] + self.steps[second][:, None, :]
+        rank = (way << 6) - np.minimum(_depths(self.wordnet)[above], 63)[:, :, None]
+        place = np.where(is_same, rank, _FAR).reshape(len(first), -1).argmin(axis=1)
+        row = np.arange(len(first))
+        found = is_same.reshape(len(first), -1)[row, place]
+        steps = np.where(found, way.reshape(len(first), -1)[row, place], UNKNOWN)
+        return steps.astype(np.int16), np.where(found, above[row, place // other.shape[1]], UNKNOWN).astype(np.int32)
+
+
+@lru_cache(maxsize=4)
+def _climbs_of(labels: LabelSpace) -> _Climbs | None:
+    """Return the ancestors of all classes; None where a class is no WordNet 3.0 synset."""
+    wordnet = load_wordnet()
+    try:
+        rows = wordnet.rows(labels.wnids).astype(np.int64)
+    except InputError:
+        return None
+    owner, ancestor, steps = _climb(rows, wordnet)
+    offsets = np.searchsorted(owner, np.arange(len(rows) + 1))
+    column = np.arange(len(owner)) - offsets[owner]
+    shape = (len(rows), int(np.diff(offsets).max(initial=1)))
+    ancestors, climbed = np.full(shape, -1, dtype=np.int32), np.zeros(shape, dtype=np.int16)
+    ancestors[owner, column], climbed[owner, column] = ancestor, steps
+    return _Climbs(ancestors, climbed, wordnet)
+
+
+def _climb(rows: NDArray[np.int64], wordnet: Wordnet) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int16]]:
+    """Return every (class, ancestor) once, by class, with the fewest steps between; a class is its own ancestor."""
+    level, levels = np.arange(len(rows)) * len(wordnet) + rows, []
+    while len(level):
+        levels.append(level)
+        owner, at = np.divmod(level, len(wordnet))
+        above = wordnet.hypernym_links.take(at)
+        level = np.unique(owner[above.owners] * len(wordnet) + above.values)
+    steps = np.repeat(np.arange(len(levels), dtype=np.int16), [len(level) for level in levels])
+    pairs, first = np.unique(np.concatenate(levels), return_index=True)  # levels ascend: the first has fewest steps
+    owner, ancestor = np.divmod(pairs, len(wordnet))
+    return owner, ancestor, steps[first]
+
+
+@lru_cache(maxsize=1)
+def _depths(wordnet: Wordnet) -> NDArray[np.int16]:
+    """Return int16 [S]: each synset's fewest steps from a root."""
+    depth = np.full(len(wordnet), -1, dtype=np.int16)
+    level = np.flatnonzero(wordnet.hypernym_links.lengths == 0)
+    links = wordnet.hypernym_links
+    depth[level] = 0
+    for steps in range(1, 40):
+        below = (depth[links.values] == steps - 1) & (depth[links.owners] < 0)
+        if not below.any():
+            break
+        depth[links.owners[below]] = steps
+    return depth
+
+
+def _names(shared: NDArray[np.integer], wordnet: Wordnet) -> pa.StringArray:
+    """Return each shared synset's first lemma, ``"hunting dog"``; null where it says nothing."""
+    rows, of = np.unique(shared, return_inverse=True)
+    empty = {UNKNOWN, *wordnet.rows(SAYS_NOTHING).tolist()}
+    names = [None if row in empty else wordnet.lemmas(row)[0].replace("_", " ") for row in rows.tolist()]
+    return pa.array(names, type=pa.string()).take(pa.array(of))

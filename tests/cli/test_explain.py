@@ -1,0 +1,130 @@
+"""``explain`` from a run directory to a table of explanations, whatever happens on the way."""
+
+import os
+import secrets
+import signal
+import time
+
+import pyarrow.parquet as pq
+import pytest
+
+from explain_world import without
+from timm_world import MODELS, arguments, end, make_images, needs_timm, start
+
+needs_timm()
+COLUMNS = {
+    *("file_name", "prediction", "target", "error_type", "method", "grid", "baseline", "p_before", "margin_map"),
+    *("order", "n_hidden_to_flip", "flips_to", "flips_to_type", "decoy", "n_hidden_to_decoy", "chance_flip"),
+    *("transfer", "verdict", "seconds"),
+}
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    """A run of a tiny model on twenty images, whose labels it gets wrong; made in a process of its own."""
+    top = tmp_path_factory.mktemp("explain")
+    images = make_images(top / "images", 20)
+    status, errors = end(start(arguments(["tiny_net.seed1", "tiny_net.seed2"], images, top / "run")))
+    assert status == 0, errors
+    return top / "run", images
+
+
+def command(run, images, *more):
+    given = ["explain", run, "--model", "tiny_net.seed1", "--images", images, "--register", MODELS, "--device", "cpu"]
+    types = ["--error-types", "model_failure,spurious_correlation,fine_grained"]
+    return [*map(str, given), "--batch-size", "16", *types, *map(str, more)]
+
+
+def test_locate_writes_the_columns_of_its_contract_and_says_first_whether_to_look(program, world, tmp_path):
+    run, images = world
+    answer = program(
+        *command(run, images, "--grid", "4", "--limit", "3", "--also", "tiny_net.seed2", "--out", tmp_path)
+    )
+    assert answer.status == 0, answer.err
+    assert answer.out.startswith("Hiding up to a quarter of the picture turns ")
+    table = pq.read_table(tmp_path / "locate" / "tiny_net.seed1.parquet")
+    assert set(table.column_names) >= COLUMNS
+    assert len(table) == 3
+    for row in table.to_pylist():
+        assert len(row["margin_map"]) == 16
+        assert row["verdict"] in ("located", "chance", "diffuse", "never")
+        assert [other["model"] for other in row["transfer"]] == ["tiny_net.seed2"]
+        assert (row["flips_to"] is None) == (row["flips_to_type"] is None) == (row["n_hidden_to_flip"] is None)
+
+
+@pytest.mark.parametrize(
+    ("method", "more", "line"),
+    [
+        pytest.param("sis", ("--pixels-per-step", "256"), "withstand their controls", id="sis"),
+        pytest.param("stability", (), "stay in at least four fifths", id="stability"),
+    ],
+)
+def test_the_other_methods_run_too(program, world, tmp_path, method, more, line):
+    run, images = world
+    answer = program(*command(run, images, "--method", method, "--limit", "2", *more, "--out", tmp_path))
+    assert answer.status == 0, answer.err
+    assert line in answer.out
+    assert (tmp_path / method / "tiny_net.seed1.parquet").is_file()
+
+
+def test_the_same_seed_gives_the_same_table(program, world, tmp_path):
+    run, images = world
+    tables = []
+    for name in ("one", "other"):
+        program(*command(run, images, "--grid", "4", "--limit", "2", "--out", tmp_path / name))
+        tables.append(pq.read_table(tmp_path / name / "locate" / "tiny_net.seed1.parquet"))
+    assert without(tables[0], "seconds") == without(tables[1], "seconds")
+
+
+def test_killed_and_resumed_it_ends_in_the_same_table(world, tmp_path):
+    run, images = world
+    given = command(run, images, "--grid", "8", "--right-answers", "2")
+    assert end(start([*given, "--out", str(tmp_path / "whole")]))[0] == 0
+    killed = start([*given, "--out", str(tmp_path / "killed")])
+    parts = tmp_path / "killed" / "locate" / "tiny_net.seed1.parts"
+    deadline = time.monotonic() + 200
+    while not list(parts.glob("0*.parquet")) and killed.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    if killed.poll() is None:
+        os.killpg(killed.pid, signal.SIGKILL)
+    killed.communicate(timeout=60)
+    assert end(start([*given, "--out", str(tmp_path / "killed")]))[0] == 0
+    whole, resumed = (
+        pq.read_table(tmp_path / name / "locate" / "tiny_net.seed1.parquet") for name in ("whole", "killed")
+    )
+    assert without(whole, "seconds") == without(resumed, "seconds")
+
+
+def test_over_a_cluster_the_table_is_the_same(world, tmp_path):
+    pytest.importorskip("ray", reason="needs the extra ray: ray is not installed")
+    run, images = world
+    given = command(run, images, "--method", "stability", "--out")
+    assert end(start([*given, str(tmp_path / "local")]))[0] == 0
+    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+    status, errors = end(start([*given, str(tmp_path / "ray"), "--engine", "ray"], **token))
+    assert status == 0, errors
+    tables = (tmp_path / name / "stability" / "tiny_net.seed1.parquet" for name in ("local", "ray"))
+    local, spread = (pq.read_table(path) for path in tables)
+    assert without(local, "seconds") == without(spread, "seconds")
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        pytest.param(("--method", "guess"), "locate, sis, maps, stability", id="no such method"),
+        pytest.param(("--error-types", "typo"), "model_failure", id="no such error type"),
+        pytest.param(("--model", "tiny_net.seed3"), "--run-model", id="a model that the run has not"),
+        pytest.param(("--grid", "99"), "2 to 32", id="a grid finer than the pixels"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_the_way_out(program, world, tmp_path, more, message):
+    run, images = world
+    answer = program(*command(run, images), "--out", tmp_path, *more)
+    assert answer.status == 2
+    assert message in answer.err
+
+
+def test_without_a_model_or_images_it_says_what_is_needed(program, world):
+    run, images = world
+    assert "--model: is needed" in program("explain", run, "--images", images).err
+    assert "--images: is needed" in program("explain", run, "--model", "tiny_net").err

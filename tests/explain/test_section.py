@@ -1,0 +1,133 @@
+"""What stored explanations say together."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from scipy import stats
+
+from imagenet_errors.explain.section import page_rows, stored_explanations, summarised, wilson
+
+
+def located(n_flip, n_decoy, *, verdict="located", kind="model_failure", prediction=3, goal=4, **more):
+    return {
+        "file_name": f"{n_flip}-{n_decoy}.JPEG",
+        "prediction": prediction,
+        "goal": goal,
+        "error_type": kind,
+        "grid": 8,
+        "order": list(range(n_flip or 0)),
+        "n_hidden_to_flip": n_flip,
+        "n_hidden_to_decoy": n_decoy,
+        "transfer": [{"model": "b", "before": 3, "after": 4, "turns": True}],
+        "verdict": verdict,
+        "picture": b"webp",
+        "seconds": 2.0,
+        **more,
+    }
+
+
+def test_accepted_against_decoy_is_told_first_and_pictures_only_if_it_is_more():
+    clear = summarised([located(2, None)] * 10 + [located(None, 3, verdict="never")], method="locate")
+    assert clear.first_line == (
+        "Hiding up to a quarter of the picture turns 10 of 11 errors into an accepted answer and 1 into a decoy as "
+        "near (exact paired test: p = 0.012)."
+    )
+    assert clear.shows_pictures
+    chance = summarised([located(2, 3, verdict="chance")] * 10, method="locate")
+    assert "single pictures are no evidence here" in chance.first_line
+    assert not chance.shows_pictures
+
+
+def test_pictures_that_are_no_evidence_are_not_on_the_page():
+    rows = (located(2, None), located(2, 3, verdict="chance"))
+    clear, chance = (page_rows([summarised([row] * 10, method="locate")]) for row in rows)
+    assert clear["2-None.JPEG|3"]["locate"]["picture"].startswith("data:image/webp;base64,")
+    assert "picture" not in chance["2-3.JPEG|3"]["locate"]
+
+
+def test_only_a_quarter_of_the_cells_counts():
+    pair = summarised([located(16, 17), located(17, 16)], method="locate").summary["errors"]
+    assert (pair["n_accepted"], pair["n_decoy"], pair["n_accepted_only"], pair["n_decoy_only"]) == (1, 1, 1, 1)
+
+
+def test_the_most_severe_type_comes_first_and_right_answers_last():
+    rows = [located(1, None, kind=kind) for kind in ("correct", "fine_grained", "model_failure")]
+    assert list(summarised(rows, method="locate").summary["types"]) == ["model_failure", "fine_grained", "correct"]
+    assert summarised(rows, method="locate").summary["errors"]["n_accepted"] == 2
+
+
+def test_class_pairs_that_recur_have_the_mean_of_what_was_hidden():
+    rows = [located(1, None), located(2, None), located(2, None, prediction=9)]
+    (pair,) = summarised(rows, method="locate").summary["recurring"]
+    assert (pair["prediction"], pair["goal"], pair["n"]) == (3, 4, 2)
+    assert pair["mean_map"][:3] == [1.0, 0.5, 0.0]
+
+
+def test_a_mask_carries_over_where_the_other_model_made_the_same_error():
+    (told,) = summarised([located(1, None), located(1, None, prediction=7)], method="locate").summary["transfer"]
+    assert told == {"model": "b", "n": 2, "n_same": 1, "n_turns": 1}
+
+
+def test_what_was_not_asked_is_counted_apart():
+    summary = summarised([located(1, None), {**located(1, None), "verdict": "other_answer"}], method="locate").summary
+    assert (summary["n"], summary["n_not_asked"]) == (2, 1)
+
+
+def agreeing(method, compared, value):
+    return {
+        "compared": compared,
+        "one": f"{method} · a · map",
+        "other": f"{method} · b · map",
+        **dict.fromkeys(("spearman", "top_overlap", "ssim"), value),
+    }
+
+
+def test_agreement_across_models_stands_beside_its_ceiling():
+    agreement = [agreeing("lime", "within", 0.8), agreeing("lime", "models", 0.2), agreeing("lime", "models", 0.4)]
+    row = {"error_type": "correct", "agreement": agreement, "verdict": "compared", "seconds": 1.0}
+    told = summarised([row], method="maps")
+    assert "lime 0.30 across models (ceiling 0.80)" in told.first_line
+    assert [each["compared"] for each in told.summary["agreement"]["right"]] == ["models", "within"]
+
+
+def test_a_runs_explanations_are_found_by_method_and_model(tmp_path):
+    folder = tmp_path / "explanations" / "stability"
+    folder.mkdir(parents=True)
+    row = {"file_name": "a", "prediction": 1, "error_type": "model_failure", "verdict": "stable", "seconds": 1.0}
+    shares = {"share_stays": 1.0, "share_right": 0.0, "share_other_type": 0.0}
+    pq.write_table(pa.Table.from_pylist([{**row, **shares}]), folder / "m.parquet")
+    (found,) = stored_explanations(tmp_path)
+    assert (found.method, found.model) == ("stability", "m")
+    assert found.first_line.startswith("1 of 1 errors stay")
+    assert found.summary["types"]["model_failure"]["verdicts"][0]["low"] == pytest.approx(0.2065, abs=1e-3)
+    assert stored_explanations(tmp_path / "nothing") == ()
+
+
+def test_the_section_is_rendered_and_its_rows_are_json():
+    pytest.importorskip("jinja2", reason="needs the extra report: jinja2 is not installed")
+    from imagenet_errors.labels import imagenet_1k
+    from imagenet_errors.report.page.page import page_environment
+
+    agreement = [agreeing("lime", "within", 0.8), agreeing("lime", "models", float("nan"))]
+    map_row = {"file_name": "a", "prediction": 1, "error_type": "model_failure", "agreement": agreement, "seconds": 1.0}
+    made = [
+        summarised([located(1, None)] * 10, method="locate", model="<b>lite0</b>"),
+        summarised([{**map_row, "verdict": "compared", "names": [], "maps": []}], method="maps"),
+    ]
+    html = page_environment().get_template("explanations.html").render(explanations=made, labels=imagenet_1k())
+    assert "Where the severe mistakes come from" in html
+    assert "turns 10 of 10 errors" in html
+    assert "<b>lite0</b>" not in html
+    assert json.loads(json.dumps(page_rows(made), allow_nan=False))["a|1"]["maps"]["agreement"][1]["ssim"] is None
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 10), (10, 10), (3, 7), (50, 119)])
+def test_the_interval_is_wilsons(hits, n):
+    expected = stats.binomtest(hits, n).proportion_ci(method="wilson")
+    assert wilson(hits, n) == pytest.approx((expected.low, expected.high))
+
+
+def test_of_nothing_nothing_is_known():
+    assert wilson(0, 0) == (0, 1)
