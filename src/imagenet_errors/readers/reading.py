@@ -88,7 +88,7 @@ class Reading:
         known = accepted[:, 0] >= 0
         wrong, accepted = wrong[known], accepted[known]
         if 10 * len(self) < 9 * len(self.annotations):
-            others = others.of(self.rows, self.label, len(self.labels))
+            others = others.of(self.rows, self.label)
         label, top1 = self.label[wrong], self.top1[wrong]
         is_accepted = (accepted == top1.astype(np.int16)[:, None]).any(axis=1)
         return OtherHits(wrong, is_accepted, others.by_luck(label, top1, is_own=is_accepted))
@@ -102,26 +102,23 @@ class Reading:
 class OtherLabels:
     """What else is in the images.
 
-    ``accepted`` int16 [N, w]: labels of each annotated image, -1 behind the last; ``pair`` int64 [m] ascending codes
-    of (original label, accepted one) and ``n_images`` int64 [m] that have it; ``n_of_label`` int64 [C].
+    ``accepted`` int16 [N, w]: labels of each annotated image, -1 behind the last; ``n_accepting`` int32 [C, C]: images
+    of each original label (row) that accept a class (column); ``n_of_label`` int64 [C].
     """
 
     accepted: NDArray[np.int16]
-    pair: NDArray[np.int64]
-    n_images: NDArray[np.int64]
+    n_accepting: NDArray[np.int32]
     n_of_label: NDArray[np.int64]
 
-    def of(self, rows: NDArray[np.int64], label: NDArray[np.int64], n_classes: int) -> OtherLabels:
+    def of(self, rows: NDArray[np.int64], label: NDArray[np.int64]) -> OtherLabels:
         """Count again for some of the images only."""
-        return _counted_labels(self.accepted, self.accepted[rows], label, n_classes)
+        return _counted_labels(self.accepted, self.accepted[rows], label, len(self.n_of_label))
 
     def by_luck(
         self, label: NDArray[np.int64], top1: NDArray[np.int64], *, is_own: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
         """Return float64 [n]: which share of the other images of its class accept each prediction."""
-        code = label << 16 | top1
-        at = np.minimum(np.searchsorted(self.pair, code), len(self.pair) - 1)
-        having = np.where(self.pair[at] == code, self.n_images[at], 0) - is_own
+        having = self.n_accepting[label, top1] - is_own
         share: NDArray[np.float64] = np.maximum(having, 0) / np.maximum(self.n_of_label[label] - 1, 1)
         return share
 
@@ -130,9 +127,10 @@ def _counted_labels(
     whole: NDArray[np.int16], accepted: NDArray[np.int16], label: NDArray[np.int64], n_classes: int
 ) -> OtherLabels:
     some = accepted[:, 0] >= 0
-    codes = (label[some] << 16)[:, None] | accepted[some]
-    pair, n_images = np.unique(codes[accepted[some] >= 0], return_counts=True)
-    return OtherLabels(whole, pair, n_images, np.bincount(label[some], minlength=n_classes))
+    image, column = np.nonzero(accepted >= 0)
+    code = label[image] * n_classes + accepted[image, column]
+    n_accepting = np.bincount(code, minlength=n_classes**2).reshape(n_classes, n_classes).astype(np.int32)
+    return OtherLabels(whole, n_accepting, np.bincount(label[some], minlength=n_classes))
 
 
 @lru_cache(maxsize=2)
