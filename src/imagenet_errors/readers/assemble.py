@@ -166,9 +166,10 @@ def assemble(roles: Roles, source: Columns, *, n_rows: int) -> RawPredictions:
 
 def _candidate(claim: Claim, where: Path) -> Candidate:
     index, label = claim.index, claim.label
+    stated = None if index is None else pick(index, np.zeros(len(index.members[0]), dtype=np.int64), where=where)
     return Candidate(
         claim.header,
-        None if index is None else class_indices(index.members[0], where=where, header=index.header),
+        None if index is None else class_indices(stated, where=where, header=index.header),
         None if label is None else _text(label.members[0]),
         claim.is_named,
     )
