@@ -298,3 +298,15 @@ def test_files_of_the_same_images_are_not_joined(tmp_path):
     (files,) = model_files([tmp_path])
     with pytest.raises(InputError, match=r"60 images are in both.*names that differ in more than a number"):
         read(files)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_corrected"), [pytest.param(8, 0, id="too few rows"), pytest.param(N, 2, id="corrected labels")]
+)
+def test_a_label_that_cannot_be_told_from_a_prediction_is_asked_about(tmp_path, n_rows, n_corrected):
+    rows = [
+        f"{name},{(truth + (k < n_corrected)) % 1000},{index}" for k, (name, index, truth) in enumerate(ROWS[:n_rows])
+    ]
+    (tmp_path / "vit.csv").write_text("filename,label,resnet50\n" + "\n".join(rows))
+    with pytest.raises(InputError, match=r"2 columns may be the predicted class: 'label' .*--column index=NAME"):
+        read(tmp_path / "vit.csv")
