@@ -282,8 +282,8 @@ def _planted(rows: list[Row] | None) -> str:
     )
     return f"""## {title}
 
-A 45-pixel picture of B (called rightly with 0.9 or more) pasted into a corner of A (rightly with 0.4 to 0.8), where the
-model then says B.
+A 45-pixel close-up of B (called rightly with 0.95 or more) pasted into a corner of A (rightly with 0.15 to 0.5), where
+the model then says B.
 
 {table}
 
