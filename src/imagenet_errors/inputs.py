@@ -283,9 +283,7 @@ def _annotations(inputs: Inputs, labels: LabelSpace) -> Annotations:
     if inputs.label_sets == (REAL,):
         return read_real(labels)
     data_set = inputs.data_set
-    rules = LabelRules(
-        data_set.name_rule, inputs.min_label_probability, inputs.combine, data_set.occurs_as_annotated
-    )
+    rules = LabelRules(data_set.name_rule, inputs.min_label_probability, inputs.combine, data_set.occurs_as_annotated)
     files = [_label_file(name, labels, rules) for name in inputs.label_sets]
     told_by = inputs.labels_from
     found = assembled(
