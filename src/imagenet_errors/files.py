@@ -7,6 +7,7 @@ a lock that goes with the process, however that ends.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import secrets
@@ -30,6 +31,12 @@ _FOREIGN_SECONDS = 24 * 3600
 """How old another machine's unfinished file must be to count as left behind."""
 _open_tokens: set[str] = set()
 """Of this process's own unfinished files; after a restart in a container its number may be the same again."""
+
+
+def sha256_of(path: Path) -> str:
+    """Return the sha256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def check_folder(out: Path) -> None:

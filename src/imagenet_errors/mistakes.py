@@ -25,7 +25,7 @@ from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.memory import InMemory
 from imagenet_errors.readers.model_files import ModelFiles, model_files
 from imagenet_errors.readers.predictions import ModelReading, ReadRules, read_models
-from imagenet_errors.tables import Annotations, Cases, Intake, Predictions, case_codes, cases_of, split_codes
+from imagenet_errors.tables import Annotations, Cases, Intake, Predictions, case_codes, cases_of, distinct, split_codes
 
 Progress = Callable[[str, Iterable[Any], int], Iterator[Any]]
 """Wraps a loop to show how far it is: (what is done, the things, how many)."""
@@ -147,8 +147,7 @@ class CaseCodes:
             return self._distinct
 
     def _merge(self) -> None:
-        ordered = np.sort(np.concatenate([self._distinct, *self._waiting]))
-        self._distinct = ordered[np.flatnonzero(np.diff(ordered, prepend=-1))]
+        self._distinct = distinct(np.concatenate([self._distinct, *self._waiting]))
         self._waiting, self._n_waiting = [], 0
 
 

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
-from importlib.abc import MetaPathFinder
 
 from cyclopts import App, CycloptsError, Parameter
 
@@ -25,6 +24,7 @@ COMMANDS = {
     "compare": "compare runs/all:resnet50 runs/all:vit_base --format markdown",
     "check": "check runs/resnet50 --fail-if 'model_failure > 0.35' --fail-if 'mla < 0.88'",
     "figures": "figures runs/all --published --out figures",
+    "export": "export runs/resnet50 --to fiftyone --images imagenet/val --out for_fiftyone",
     "predict": "predict resnet50 'vit_*' --images imagenet/val --out predictions",
     "batch": "batch 'resnet*' --images imagenet/val --annotations multilabel --out runs/all",
     "evidence": "evidence runs/preds --images imagenet/val --train-images imagenet/train --out oov.parquet",
@@ -93,10 +93,10 @@ def _end_on_sigterm() -> None:
         signal.signal(signal.SIGTERM, end)
 
 
-class _NoPandas(MetaPathFinder):
+class _NoPandas:
     """Finds no pandas, wherever it is installed."""
 
-    def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
+    def find_spec(self, fullname: str, _path: object = None, _target: object = None) -> None:
         """Refuse pandas; leave all others to the next finder."""
         if fullname == "pandas":
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
