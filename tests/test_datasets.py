@@ -28,7 +28,8 @@ def fruit(tmp_path):
     rows = [f"{i}.png,{one}" for i, one in enumerate(top1)]
     (tmp_path / "model.csv").write_text("\n".join(["file_name,prediction", *rows]) + "\n")
     (tmp_path / "cats.toml").write_text(
-        'domain = "animals"\n[[superclass]]\nname = "big cats"\nreason = "Manes aside."\nclasses = ["2 lion", "3 tiger"]\n'
+        'domain = "animals"\n[[superclass]]\nname = "big cats"\nreason = "Manes aside."\n'
+        'classes = ["2 lion", "3 tiger"]\n'
     )
     return tmp_path
 
@@ -153,7 +154,7 @@ class TestImageNetA:
     def test_masking_chooses_among_the_200_and_says_so(self, program, tmp_path):
         occurring = load_dataset("imagenet-a").labels.occurring
         scores = np.random.default_rng(0).random((40, 1000)) / 10
-        scores[:, [index for index in range(1000) if index not in occurring][0]] = 9
+        scores[:, next(index for index in range(1000) if index not in occurring)] = 9
         scores[np.arange(40), np.repeat(occurring[:2], 20)] = 5
         names = [f"{WNIDS[index]}/{n}.jpg" for index in occurring[:2] for n in range(20)]
         np.savez(tmp_path / "m.npz", sample_files=names, logits=scores)

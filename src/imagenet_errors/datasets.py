@@ -53,6 +53,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     labels_beside: str = ""
     superclasses: str = ""
     setting: str = ""
+    published: str = ""
     not_run: dict[str, str] = {}
     notes: list[str] = []
     numbering: _Numbers | None = None
@@ -79,6 +80,8 @@ class Dataset:
         A regular expression for the part of a name by which one file holds several settings, each a model of its own.
     occurs_as_annotated
         Whether the classes that occur are those among the original labels.
+    published
+        What ``data fetch`` calls the published counts on this data set; empty without any.
     not_run
         Stage -> why it has nothing to go by here, unless the user gives evidence for it.
     """
@@ -92,6 +95,7 @@ class Dataset:
     superclasses: Path | None = None
     setting: str = ""
     occurs_as_annotated: bool = False
+    published: str = ""
     not_run: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -174,6 +178,7 @@ def _dataset(told: _File, path: Path, place: str) -> Dataset:
         superclasses=path.parent / told.superclasses if told.superclasses else None,
         setting=told.setting,
         occurs_as_annotated=told.occurring == ANNOTATED,
+        published=told.published,
         not_run=told.not_run,
         notes=tuple(told.notes),
     )

@@ -29,6 +29,26 @@ def write(tmp_path):
     return written
 
 
+REFINED = {"b.jpeg": ["370"], "a.jpeg": ["356", "359"], "c.jpeg": []}
+ORIGINAL = {
+    "target_size": 3,
+    "image_filenames": [["c", LABELS.wnids[5]], ["a", LABELS.wnids[356]], ["b", LABELS.wnids[1]]],
+}
+
+TEXT = """Alarm clock ----------
+a.png 1 2 9.0 3.0
+b.png 3 409 1.0 8.0
+0 -> Alarm clock: top 1: 50
+Chair ---------
+c.png 5 6 2 1
+"""
+TO_CLASSES = {
+    "Alarm clock": "analog clock; digital clock",
+    "Chair": "barber chair; folding chair; rocking chair, rocker",
+    "Coffee/French press": "espresso maker",
+}
+
+
 def lists(ragged):
     return [ragged[row].tolist() for row in range(len(ragged))]
 
@@ -38,18 +58,12 @@ def joined(*paths, **rules):
 
 
 class TestImageNetV2:
-    REFINED = {"b.jpeg": ["370"], "a.jpeg": ["356", "359"], "c.jpeg": []}
-    ORIGINAL = {
-        "target_size": 3,
-        "image_filenames": [["c", LABELS.wnids[5]], ["a", LABELS.wnids[356]], ["b", LABELS.wnids[1]]],
-    }
-
     def test_multi_labels_need_a_second_file_for_the_original_ones(self, write):
         with pytest.raises(UnlabelledError, match="original label of 3 images"):
-            read_annotations(write("refined.json", self.REFINED), LABELS)
+            read_annotations(write("refined.json", REFINED), LABELS)
 
     def test_the_list_of_images_tells_them_and_the_order_of_the_arrays(self, write):
-        found = joined(write("refined.json", self.REFINED), write("b-33.json", self.ORIGINAL))
+        found = joined(write("refined.json", REFINED), write("b-33.json", ORIGINAL))
         assert found.file_names.to_pylist() == ["a.jpeg", "b.jpeg", "c.jpeg"]
         assert found.label.tolist() == [356, 1, 5]
         assert lists(found.accepted) == [[356, 359], [370], []]
@@ -58,7 +72,7 @@ class TestImageNetV2:
     def test_a_column_beside_the_models_tells_them_too(self, write):
         table = write("models.csv", "file_name,label,alexnet,vgg\na,356,1,2\nb,1,1,2\nc,5,6,7\n")
         labels_from = labels_told_by(table, LABELS)
-        files = [read_label_file(write("refined.json", self.REFINED), LABELS)]
+        files = [read_label_file(write("refined.json", REFINED), LABELS)]
         assert assembled(files, LABELS, rules=LabelRules(), labels_from=labels_from).label.tolist() == [356, 1, 5]
 
     def test_index_folders_tell_them(self, write):
@@ -126,22 +140,15 @@ class TestWeights:
 
 
 class TestObjectNet:
-    TEXT = "Alarm clock ---------- \na.png 1 2 9.0 3.0\nb.png 3 409 1.0 8.0\n0 -> Alarm clock: top 1: 50 \nChair --------- \nc.png 5 6 2 1\n"
-    TO_CLASSES = {
-        "Alarm clock": "analog clock; digital clock",
-        "Chair": "barber chair; folding chair; rocking chair, rocker",
-        "Coffee/French press": "espresso maker",
-    }
-
     def test_headings_are_folders_and_a_table_says_their_classes(self, write):
-        paths = [write("to_1k.json", self.TO_CLASSES), write("VGG.txt", self.TEXT)]
+        paths = [write("to_1k.json", TO_CLASSES), write("VGG.txt", TEXT)]
         found = joined(*paths, names=NameRule((CLASS_FOLDER,)))
         assert found.file_names.to_pylist() == ["Alarm clock/a.png", "Alarm clock/b.png", "Chair/c.png"]
         assert lists(found.label_sets) == lists(found.accepted) == [[409, 530], [409, 530], [423, 559, 765]]
         assert found.label.tolist() == [409, 409, 423]
 
     def test_any_class_of_the_set_is_correct(self, write):
-        found = joined(write("t.json", self.TO_CLASSES), write("V.txt", self.TEXT), names=NameRule((CLASS_FOLDER,)))
+        found = joined(write("t.json", TO_CLASSES), write("V.txt", TEXT), names=NameRule((CLASS_FOLDER,)))
         rows, classes = np.array([0, 0, 1, 2]), np.array([530, 409, 531, 423])
         assert found.is_correct(rows, classes).tolist() == [True, True, False, True]
         assert not found.label_is_rejected.any()
@@ -149,14 +156,14 @@ class TestObjectNet:
     def test_two_tables_explain_each_other(self, write):
         files = [
             read_label_file(write(f"{n}.json", t), LABELS)
-            for n, t in enumerate(({"alarm_clock": "Alarm clock"}, self.TO_CLASSES))
+            for n, t in enumerate(({"alarm_clock": "Alarm clock"}, TO_CLASSES))
         ]
         assert joined_class_tables(files)["alarm_clock"] == (409, 530)
         assert joined_class_tables(files)["coffee_french press"] == (550,)
 
     def test_a_table_alone_names_no_image(self, write):
         with pytest.raises(UnlabelledError, match="names no image"):
-            joined(write("t.json", self.TO_CLASSES))
+            joined(write("t.json", TO_CLASSES))
 
     def test_a_table_to_other_classes_is_refused(self, write):
         with pytest.raises(InputError, match="none of which is described"):
@@ -165,7 +172,7 @@ class TestObjectNet:
     def test_the_largest_score_is_the_prediction(self, write):
         from imagenet_errors.readers import read_raw
 
-        raw = read_raw(write("VGG.txt", self.TEXT))
+        raw = read_raw(write("VGG.txt", TEXT))
         assert (raw.names.to_pylist()[0], raw.index.tolist()) == ("Alarm clock/a.png", [1, 409, 5])
 
 
