@@ -21,7 +21,7 @@ from imagenet_errors.readers.predictions import ReadRules
 
 INPUTS = Group("Inputs", sort_key=1)
 EVIDENCE = Group("Evidence", sort_key=2)
-READING = Group("ReadingOptions", sort_key=3)
+READING = Group("Reading", sort_key=3)
 OUTPUT = Group("Output", sort_key=4)
 COMPUTING = Group("Computing", sort_key=3)
 
