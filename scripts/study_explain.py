@@ -66,7 +66,9 @@ def main() -> str:
     if args.only in (None, "page"):
         import report_explain
 
-        return report_explain.write(args.work, TOP / "reports" / "explain.md")
+        wanted = dict.fromkeys(("locate", "stability"), args.errors + args.right)
+        wanted |= {name: 2 * getattr(args, name) for name in ("sis", "maps")}
+        return report_explain.write(args.work, TOP / "reports" / "explain.md", wanted=wanted)
     return f"{args.only}: done"
 
 

@@ -74,10 +74,10 @@ def test_a_fault_of_ours_costs_one_file_and_is_told(basis, val_images, tmp_path,
 
     read = module.read_models
 
-    def faulty(path, *arguments, **options):
-        if path.stem == "odd":
+    def faulty(files, *arguments, **options):
+        if files.model == "odd":
             raise ZeroDivisionError("nobody thought of this")
-        return read(path, *arguments, **options)
+        return read(files, *arguments, **options)
 
     monkeypatch.setattr(module, "read_models", faulty)
     mistakes, _ = gathered(basis, *(val_images.csv(tmp_path / name) for name in ("good.csv", "odd.csv")))

@@ -133,7 +133,16 @@ class Judged:
             ),
             target_name,
             class_name_column(predictions.top1, self.basis.class_names),
+            self._steps(case),
         ]
+
+    def _steps(self, case: NDArray[np.int64]) -> pa.Array:
+        """Return int16 [m]: how far each prediction is from what is right, null where it is no failure."""
+        steps = self.verdicts.steps
+        if steps is None:
+            return pa.nulls(len(case), pa.int16())
+        of_case = np.append(steps, np.int16(-1))[case]
+        return pa.array(of_case, mask=of_case < 0)
 
     def result(
         self, model: ModelPredictions, predictions: Predictions, verdicts: tuple[NDArray[np.int8], NDArray[np.int64]]
@@ -255,7 +264,7 @@ def judge(basis: Basis, mistakes: Mistakes, *, class_rule: str = "") -> Judged:
     chain = basis.chain.without_useless(walk)
     if chain is not basis.chain:
         walk = chain.ask(mistakes.cases)
-    return Judged(basis, mistakes, chain, walk.verdicts(basis.class_names), class_rule)
+    return Judged(basis, mistakes, chain, basis.verdicts(walk), class_rule)
 
 
 def save(

@@ -336,9 +336,11 @@ class Verdicts:
     """The chain's answer for n cases.
 
     ``error_type`` int8 [n] into ``chain.ERROR_TYPES``; one sentence a case; ``lacking``: stage name ->
-    bool [n], the cases that reached the stage and that it could not judge for want of evidence.
+    bool [n], the cases that reached the stage and that it could not judge for want of evidence. ``steps`` int16 [n]:
+    how far failures are from the nearest accepted label in WordNet (-1: no failure, or not known), once graded.
     """
 
     error_type: NDArray[np.int8]
     explanation: pa.StringArray
     lacking: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    steps: NDArray[np.int16] | None = None

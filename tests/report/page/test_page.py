@@ -264,7 +264,8 @@ def test_a_package_that_is_not_installed_is_named_with_its_extra(program, made_r
     monkeypatch.setitem(sys.modules, package, None)
     answer = program(*[str(made_run.folder) if argument == "RUN" else argument for argument in arguments])
     assert answer.status == 2
-    assert 'is needed for this and not installed. Install it with: pip install "imagenet-errors[report]".' in answer.err
+    assert "is needed for this and not installed. Install it with: pip install" in answer.err
+    assert '[report]".' in answer.err
 
 
 def test_another_part_of_the_program_can_add_a_section(made_run, tmp_path):
