@@ -6,7 +6,6 @@ However many models there are, one table of distinct cases is classified; each m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -46,8 +45,8 @@ from imagenet_errors.runs.manifest import (
 )
 from imagenet_errors.runs.model_facts import facts_of_file, facts_of_name, with_facts
 from imagenet_errors.tables import Intake, Predictions, Verdicts
+from imagenet_errors.workers import in_turn
 
-_N_THREADS = 2
 _MOST_IMAGE_SETS = 4
 _BY_TYPE = ("count", "count_min", "count_max", "portion_of_top1_errors", "portion_of_multi_label_errors")
 
@@ -309,8 +308,7 @@ def _write_models(writer: RunWriter, judged: Judged, *, progress: Progress) -> l
         return judged.result(model, predictions, verdicts)
 
     models = judged.mistakes.models
-    with ThreadPoolExecutor(_N_THREADS) as pool:
-        return list(progress("Writing verdicts", pool.map(finish, models), len(models)))
+    return list(progress("Writing verdicts", in_turn(finish, models), len(models)))
 
 
 def _write_tables(writer: RunWriter, evaluation: Evaluation) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 
 class InputError(Exception):
@@ -32,6 +33,16 @@ class InputError(Exception):
         self.fix = fix
         first = "" if example is None else f" (first: {example})"
         super().__init__(f"{where}: {what}{first}. {fix}".rstrip())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let a worker process send it, whatever a subclass is made from."""
+        return _revived, (type(self), self.args, self.__dict__)
+
+
+def _revived(kind: type[InputError], texts: tuple[str, ...], facts: dict[str, Any]) -> InputError:
+    error = kind.__new__(kind)
+    error.args, error.__dict__ = texts, facts
+    return error
 
 
 def counted(n: int, noun: str, plural: str = "") -> str:
