@@ -19,7 +19,8 @@ from imagenet_errors.chain import Chain
 from imagenet_errors.inputs import Basis, Inputs, load_basis
 from imagenet_errors.labels import ALL
 from imagenet_errors.measure import Measures, Strata, group_membership, measure, strata
-from imagenet_errors.mistakes import Failure, Given, Mistakes, ModelPredictions, Progress, gather, silent
+from imagenet_errors.mistakes import Failure, Given, Mistakes, ModelPredictions, Progress, failure_rows, gather, silent
+from imagenet_errors.problems import InputError, written
 from imagenet_errors.readers.predictions import ReadRules
 from imagenet_errors.runs.directory import (
     FAILURES,
@@ -211,9 +212,7 @@ class Evaluation:
                 {**row, "error_types": by_type[row["model"]], "intake": intake_facts(self.intakes[row["model"]])}
                 for row in summary
             ],
-            "failures": [
-                {"model": each.model, "file": str(each.path), "reason": each.reason} for each in self.failures
-            ],
+            "failures": [{"model": each.model, "file": each.file, "reason": each.reason} for each in self.failures],
         }
 
     @property
@@ -243,10 +242,18 @@ def evaluate(
         The annotations or evidence cannot be used, or no predictions file can; nothing is written then.
     """
     check_out(out)
+    _check_apart(out, [one for one in predictions if isinstance(one, Path)])
     basis = load_basis(inputs, [one for one in predictions if isinstance(one, Path)])
     with gather(predictions, basis, rules=rules, progress=progress) as mistakes:
         judged = judge(basis, mistakes, class_rule=class_rule(basis, rules))
         return save(judged, out, command=command, failed=failed, progress=progress)
+
+
+def _check_apart(out: Path, predictions: Sequence[Path]) -> None:
+    """Refuse results among predictions: the next run would read them, or meet them where it looks for models."""
+    for folder in predictions:
+        if folder.is_dir() and out.resolve().is_relative_to(folder.resolve()):
+            raise InputError(out, f"lies in the folder of predictions {folder}", fix="Choose an --out beside it.")
 
 
 def class_rule(basis: Basis, rules: ReadRules | None) -> str:
@@ -317,18 +324,15 @@ def _write_tables(writer: RunWriter, evaluation: Evaluation) -> None:
     writer.table("summary.parquet", with_facts(summary_table(results), evaluation.facts))
     writer.table("accuracy.parquet", accuracy_table(results))
     if evaluation.failures:
-        rows = [
-            {"model": failure.model, "file": str(failure.path), "reason": failure.reason}
-            for failure in evaluation.failures
-        ]
-        writer.table("failures.parquet", pa.Table.from_pylist(rows, schema=FAILURES))
+        table = pa.Table.from_pylist(failure_rows(evaluation.failures), schema=FAILURES)
+        writer.table("failures.parquet", table)
 
 
 def _read_files(mistakes: Mistakes) -> list[InputFile]:
     """Return the predictions files by the hash of the bytes that were read, even where they are gone by now."""
     hashes = {model.source: model.intake.sha256 for model in mistakes.models if model.intake.sha256}
     return [
-        InputFile(str(path.resolve()), path.stat().st_size if path.exists() else 0, sha256)
+        InputFile(written(path.resolve()), path.stat().st_size if path.exists() else 0, sha256)
         for path, sha256 in hashes.items()
     ]
 
@@ -364,5 +368,5 @@ def _manifest(evaluation: Evaluation, command: Sequence[str]) -> Manifest:
         inputs=[*_read_files(mistakes), *(file_facts(path) for path in basis.inputs.files if path.is_file())],
         judged_by=list(basis.judged_by),
         models={model: intake_facts(intake) for model, intake in evaluation.intakes.items()},
-        failures=[FailureFacts(each.model, str(each.path), each.reason) for each in evaluation.failures],
+        failures=[FailureFacts(each.model, each.file, each.reason) for each in evaluation.failures],
     )

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from imagenet_errors.files import unwritable
 from imagenet_errors.inputs import Basis
 from imagenet_errors.labels import LabelSpace
-from imagenet_errors.problems import InputError, counted
+from imagenet_errors.problems import InputError, counted, names_a_file, of_the_machine, without_folders, written
 from imagenet_errors.readers.memory import InMemory
 from imagenet_errors.readers.model_files import ModelFiles, model_files
 from imagenet_errors.readers.predictions import ModelReading, ReadRules, read_models
@@ -33,6 +34,8 @@ Given = Path | tuple[str, Path] | InMemory
 """A file or folder; a file with its model's name; or predictions in memory."""
 _BYTES_A_WORKER, _PARSED = 1 << 27, 4
 """What a worker takes of its own, and how many times a file's size it may need to read it."""
+_LONGEST_NAME = 255 - len(".parquet")
+"""Bytes of a model's name: files are named after it."""
 _LEAST_MERGED = 1 << 20
 """Case codes that are sorted at once: 8 MB."""
 
@@ -50,10 +53,27 @@ class Failure:
     path: Path
     error: InputError
 
+    def __post_init__(self) -> None:
+        """Keep the name as text that can be stored, whatever bytes a file's name has."""
+        object.__setattr__(self, "model", written(self.model))
+
+    @property
+    def file(self) -> str:
+        """The path, as text that can be stored."""
+        return written(self.path)
+
     @property
     def reason(self) -> str:
-        """The whole message."""
-        return str(self.error)
+        """The whole message, as text that can be stored."""
+        return written(str(self.error))
+
+
+def failure_rows(failures: Iterable[Failure]) -> list[dict[str, str]]:
+    """Return the rows of a run's ``failures.parquet``, which may be given away: without the folders of this machine."""
+    return [
+        {"model": each.model, "file": Path(each.file).name, "reason": without_folders(each.reason, each.file)}
+        for each in failures
+    ]
 
 
 class NothingUsableError(InputError):
@@ -164,14 +184,20 @@ class _Collector:
         wrong = ~annotations.is_correct(rows, top1)
         confidence = predictions.confidence
         path = self.folder / f"{number}.npy"
-        with path.open("wb") as file:
-            np.save(file, rows.astype(np.int32))
-            np.save(file, top1)
-            if confidence is not None:
-                np.save(file, confidence[counts])
+        _put_aside(path, rows.astype(np.int32), top1, *([] if confidence is None else [confidence[counts]]))
         tally = _tally(predictions, annotations, self.labels)
         put = ModelPredictions(predictions.model, tally, predictions.intake, path, source, confidence is not None)
         return put, case_codes(rows[wrong], top1[wrong])
+
+
+def _put_aside(path: Path, *arrays: NDArray[Any]) -> None:
+    try:
+        with path.open("wb") as file:
+            for array in arrays:
+                np.save(file, array)
+    except OSError as error:
+        fix = "Make room there, or set TMPDIR to a folder on a larger disk."
+        raise unwritable(path.parent, error, fix=fix) from None
 
 
 def _tally(predictions: Predictions, annotations: Annotations, labels: LabelSpace) -> Tally:
@@ -288,9 +314,11 @@ def _read_all(
 
     def one(reading: ModelReading, item: _Item, number: str) -> tuple[Answer, NDArray[np.int64]]:
         try:
-            return collector.put(reading.predictions(), source=item.path, number=number)
+            check_model_name(reading.model, item.path)
+            predictions = reading.predictions()
         except Exception as error:
             return Failure(reading.model, item.path, _as_input_error(error, item.path)), none
+        return collector.put(predictions, source=item.path, number=number)
 
     read = in_turn(attempt, list(enumerate(items)), most=_affordable(items))
     for answers in progress("Reading predictions", read, len(items)):
@@ -299,13 +327,35 @@ def _read_all(
 
 def _affordable(items: Sequence[_Item]) -> int:
     """Return how many of the files may be in memory at once: half of what is free must hold them, parsed."""
-    sizes = [path.stat().st_size for item in items if isinstance(item.what, ModelFiles) for path in item.what.paths]
+    paths = [path for item in items if isinstance(item.what, ModelFiles) for path in item.what.paths]
+    sizes = [path.stat().st_size for path in paths if path.is_file()]
     return max(1, free_memory() // 2 // (_BYTES_A_WORKER + _PARSED * max(sizes, default=0)))
+
+
+def check_model_name(model: str, path: Path) -> None:
+    """Refuse a name that no file of verdicts can have.
+
+    Raises
+    ------
+    InputError
+        The name is too long, has slashes of either kind, or holds bytes that are no UTF-8.
+    """
+    try:
+        n_bytes = len(model.encode())
+    except UnicodeEncodeError:
+        raise InputError(written(path), "its name is not UTF-8", fix="Rename the file.") from None
+    if not names_a_file(model):
+        raise InputError(path, f"{model!r} is no name for a model: its results go by it", fix="Rename the file.")
+    if n_bytes > _LONGEST_NAME:
+        what = f"its name has {n_bytes:,} bytes, and {_LONGEST_NAME:,} are the most"
+        raise InputError(path, what, fix="Shorten the file's name, or its column's.")
 
 
 def _as_input_error(error: Exception, path: Path) -> InputError:
     if isinstance(error, InputError):
         return error
+    if (machine := of_the_machine(error, path)) is not None:
+        return machine
     what = f"an unexpected {type(error).__name__}: {error}"
     fix = "This is a fault of imagenet-errors: please report it with the file's first lines."
     return InputError(path, what, fix=fix)

@@ -20,7 +20,7 @@ import numpy as np
 from imagenet_errors.evidence.superclasses import Superclasses, load_superclasses
 from imagenet_errors.files import written_whole
 from imagenet_errors.labels import imagenet_1k
-from imagenet_errors.problems import InputError
+from imagenet_errors.problems import InputError, without_folders
 from imagenet_errors.report.comparison import all_comparisons
 from imagenet_errors.report.factors import read_factors
 from imagenet_errors.report.looks import SEVERE, look_of, looks
@@ -165,6 +165,7 @@ def page_environment() -> Environment:
         lstrip_blocks=True,
     )
     filters: dict[str, Any] = {"count": lambda n: f"{n:,}", "percent": _percent, "slug": _slug, "whole": _whole}
+    filters["without_folders"] = without_folders
     environment.filters |= filters
     environment.globals |= {"looks": looks(), "look_of": look_of, "columns": MODEL_COLUMNS}
     return environment
