@@ -36,7 +36,7 @@ from imagenet_errors.report.page.explorer import (
 from imagenet_errors.report.page.paths import Paths, decision_paths
 from imagenet_errors.report.page.pictures import NO_PICTURES, Pictures, find_pictures, pictures_for
 from imagenet_errors.report.page.scatter import panels, published_fits
-from imagenet_errors.report.page.views import MODEL_COLUMNS, Setting, model_rows, model_view, run_view
+from imagenet_errors.report.page.views import MODEL_COLUMNS, Setting, model_rows, model_view, run_view, told_types
 from imagenet_errors.report.points import (
     FACTS,
     N_EVALUATED_THERE,
@@ -143,6 +143,7 @@ def write_published(given: Path | None, out: Path) -> WrittenPage:
         points=points,
         panels=panels(points, None),
         rows=model_rows(points, facts, places=False),
+        types=told_types(points),
         facts=FACTS,
         slopes=[fit.slope for fit in published_fits(points, (SEVERE,))],
     )
@@ -276,6 +277,7 @@ def _render(
         views=views,
         run_view=run_view(setting),
         rows=model_rows(setting.ours, [_shown_facts(view.facts) for view in views], places=True),
+        types=told_types(setting.ours),
         compared=run.models[:MOST_COMPARED],
         has_confidence=run.has_confidence,
         has_pictures=bool(pictures.links),

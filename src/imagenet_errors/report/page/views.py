@@ -490,8 +490,14 @@ class ModelRow:
 MODEL_COLUMNS = ("top-1", "MLA", "errors")
 
 
+def told_types(points: Points) -> tuple[str, ...]:
+    """Return the error types that have a column in the table of models: those of which anything is known."""
+    is_known = (points.most[:, 0] > 0).any(axis=0) | (points.state != UNKNOWN).any(axis=0)
+    return tuple(name for name, known in zip(ERROR_TYPES, is_known, strict=True) if known and name != "correct")
+
+
 def model_rows(points: Points, facts: Sequence[dict[str, str]], *, places: bool) -> list[ModelRow]:
-    """Return a row for each model: top-1, MLA, errors, and each error type's count (-1 sorts what is not known)."""
+    """Return a row for each model: top-1, MLA, errors, and the count of each of ``told_types`` (-1: not known)."""
     n_errors = points.counts[:, 0][:, IS_TOP1_ERROR].sum(axis=1)
     rows = []
     for model, name in enumerate(points.models):
@@ -499,8 +505,7 @@ def model_rows(points: Points, facts: Sequence[dict[str, str]], *, places: bool)
         cells = [_percent_cell(top1), _percent_cell(mla), (f"{n_errors[model]:,}", float(n_errors[model]))]
         cells += [
             (count_text(points, model, place), float(points.counts[model, 0, place]))
-            for place, kind in enumerate(ERROR_TYPES)
-            if kind != "correct"
+            for place in map(ERROR_TYPES.index, told_types(points))
         ]
         bar = bars(points, model)[0]
         rows.append(ModelRow(name, model if places else None, tuple(cells), facts[model], bar))
