@@ -1,4 +1,4 @@
-"""What the site needs beyond mkdocs: pages link to files that lie outside docs/ (reports, definitions); these come along.
+"""What the site needs beyond mkdocs: files outside docs/ that pages link to (reports, definitions) come along.
 
 Links are written for the repository (``../reports/x.md`` from a page in docs/), so that they work there, too.
 """
