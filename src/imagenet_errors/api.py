@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from imagenet_errors.chain import ERROR_TYPES
-from imagenet_errors.chain import DEFAULT_ORDER
+from imagenet_errors.chain import DEFAULT_ORDER, ERROR_TYPES
 from imagenet_errors.evaluation import evaluate as evaluate_all
 from imagenet_errors.inputs import Basis, Inputs, load_basis
 from imagenet_errors.mistakes import Given
