@@ -30,6 +30,7 @@ agreement: $(VENV)/core.done
 test: $(VENV)/dev.done
 	$(RUN)/python -m pytest -n 2
 
+
 test-all: $(VENV)/all.done
 	$(RUN)/python -m pytest -n 2
 
@@ -60,13 +61,13 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/core.done: pyproject.toml | $(VENV)/bin/python
-	$(RUN)/python -m pip install --quiet --editable ".[report]"
+	$(RUN)/python -m pip install --quiet --editable .
 	@touch $@
 
 # torch and torchvision are installed together first: apart, pip may pick versions that do not fit.
 $(VENV)/all.done: pyproject.toml | $(VENV)/bin/python
 	$(RUN)/python -m pip install --quiet $(TORCH)
-	$(RUN)/python -m pip install --quiet --editable ".[dev,clip,timm,ray]"
+	$(RUN)/python -m pip install --quiet --editable ".[dev,clip,timm,ray,explain]" torchmetrics
 	@touch $@ $(VENV)/dev.done $(VENV)/core.done
 
 $(VENV)/dev.done: pyproject.toml | $(VENV)/bin/python

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from imagenet_errors.chain import COUNTS_AS, ERROR_TYPES
-from imagenet_errors.labels import GROUPS, LabelSpace
+from imagenet_errors.labels import LabelSpace
 from imagenet_errors.measure import group_membership
 from imagenet_errors.report.comparison import Comparison, peers_of
 from imagenet_errors.report.page.paths import Paths, proposal_places, proposals_of
@@ -25,6 +25,8 @@ from imagenet_errors.severity import UNKNOWN as UNKNOWN_DISTANCE
 from imagenet_errors.severity import grades
 from imagenet_errors.tables import Cases
 
+MOST_GROUPS = 31
+"""Groups of classes that the explorer filters by: an image's are the bits of one number."""
 _UNKNOWN_CONFIDENCE = 0xFFFF
 _CONFIDENCE_STEPS = 1000
 _UNKNOWN_STEPS = 0xFF
@@ -77,7 +79,7 @@ def explorer_content(setting: Setting, shown: Shown, *, pictures: Pictures) -> d
         "severe": list(setting.severe),
         "not_run": list(run.manifest.stages_not_run),
         "classes": list(labels.names),
-        "groups": list(GROUPS[1:]),
+        "groups": list(labels.group_names[1 : MOST_GROUPS + 1]),
         "superclasses": [{"name": name, "members": members.tolist()} for name, members in kinds],
         "images": _image_content(run, images, labels, pictures),
         "cases": _case_content(run, shown.cases, of, labels),
@@ -86,7 +88,7 @@ def explorer_content(setting: Setting, shown: Shown, *, pictures: Pictures) -> d
 
 def _image_content(run: RunTables, images: NDArray[np.int64], labels: LabelSpace, pictures: Pictures) -> dict[str, Any]:
     accepted = run.accepted.take(images)
-    membership = group_membership(accepted, labels)[1:]
+    membership = group_membership(accepted, labels)[1 : MOST_GROUPS + 1]
     weights = 1 << np.arange(len(membership))
     return {
         "names": run.file_names.take(pa.array(images)).to_pylist(),
