@@ -6,14 +6,15 @@ TORCH ?= torch==2.14.1 torchvision==0.29.1
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: help demo agreement test test-all check fix bench tables clean
+.PHONY: help demo agreement test test-all check docs fix bench tables clean
 
 help:
 	@echo "make demo   evaluate the shipped predictions of three real models into runs/demo"
 	@echo "make agreement   the table of agreement with the human experts into runs/agreement (fetches a few MB once)"
 	@echo "make test   run all tests (those that need torch skip)"
 	@echo "make test-all   run those that need torch, open_clip, faiss, timm and ray, too (several GB)"
-	@echo "make check  formatting, lint, types"
+	@echo "make check  formatting, lint, types, documentation"
+	@echo "make docs   build the documentation into site/"
 	@echo "make fix    format and mend what can be mended"
 	@echo "make bench  measure speed and memory into reports/"
 
@@ -32,10 +33,14 @@ test: $(VENV)/dev.done
 test-all: $(VENV)/all.done
 	$(RUN)/python -m pytest -n 2
 
-check: $(VENV)/dev.done
+check: $(VENV)/dev.done docs
 	$(RUN)/ruff format --check .
 	$(RUN)/ruff check .
 	$(RUN)/mypy
+
+docs: $(VENV)/docs.done
+	$(RUN)/python scripts/build_docs.py --check
+	NO_MKDOCS_2_WARNING=1 $(RUN)/mkdocs build --strict --quiet
 
 fix: $(VENV)/dev.done
 	$(RUN)/ruff format .
@@ -46,7 +51,7 @@ bench: $(VENV)/dev.done
 	$(RUN)/python scripts/bench_report.py --out reports/bench_report.md
 
 clean:
-	rm -rf $(VENV) runs dist
+	rm -rf $(VENV) runs dist site
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -58,9 +63,13 @@ $(VENV)/core.done: pyproject.toml | $(VENV)/bin/python
 # torch and torchvision are installed together first: apart, pip may pick versions that do not fit.
 $(VENV)/all.done: pyproject.toml | $(VENV)/bin/python
 	$(RUN)/python -m pip install --quiet $(TORCH)
-	$(RUN)/python -m pip install --quiet --editable ".[dev,clip,timm,ray,explain]" torchmetrics
+	$(RUN)/python -m pip install --quiet --editable ".[dev,clip,timm,ray,explain,wandb,notebooks]" torchmetrics
 	@touch $@ $(VENV)/dev.done $(VENV)/core.done
 
 $(VENV)/dev.done: pyproject.toml | $(VENV)/bin/python
 	$(RUN)/python -m pip install --quiet --editable ".[dev]"
 	@touch $@ $(VENV)/core.done
+
+$(VENV)/docs.done: pyproject.toml | $(VENV)/bin/python
+	$(RUN)/python -m pip install --quiet --editable ".[docs]"
+	@touch $@

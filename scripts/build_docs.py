@@ -159,8 +159,8 @@ def formats_page() -> str:
 def _formats_lines() -> Iterator[str]:
     yield "# Files that are written\n"
     yield (
-        "`evaluate --out DIR` writes a folder: Parquet tables and `run.json`, which comes last, so a folder that has it "
-        "is whole. Accuracies and portions are shares in 0..1. **Null, never 0, where a stage did not run.** More "
+        "`evaluate --out DIR` writes a folder: Parquet tables and `run.json`, which comes last, so a folder that has "
+        "it is whole. Accuracies and portions are shares in 0..1. **Null, never 0, where a stage did not run.** More "
         "columns may follow; read by name.\n"
     )
     for name, what, schema in TABLES:
