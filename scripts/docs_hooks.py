@@ -12,9 +12,17 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 TOP = Path(__file__).resolve().parents[1]
-ALONG = ("reports/*", "superclasses/README.md", "data/README.md", "data/demo/README.md", "data/licences/*", "*.md",
-         "CITATION.cff", "superclasses/*.toml", "docs/notebooks/*.ipynb")  # fmt: skip
-_LINK = re.compile(r"\]\((?P<up>(?:\.\./)+)?(?P<docs>docs/)?")
+ALONG = (
+    "*.md",
+    "CITATION.cff",
+    "reports/*",
+    "superclasses/*",
+    "data/README.md",
+    "data/demo/README.md",
+    "data/licences/*",
+)
+_INTO_DOCS = re.compile(r"\]\((?P<up>(?:\.\./)*)docs/")
+_OUT_OF_DOCS = re.compile(r"\]\(\.\./(?=[a-zA-Z])")
 
 
 def on_files(files: Files, config: Any) -> Files:
@@ -22,22 +30,13 @@ def on_files(files: Files, config: Any) -> Files:
     for pattern in ALONG:
         for path in sorted(TOP.glob(pattern)):
             place = path.relative_to(TOP).as_posix()
-            if not place.startswith("docs/") and files.get_file_from_path(place) is None:
+            if path.is_file() and files.get_file_from_path(place) is None:
                 files.append(File.generated(config, place, abs_src_path=str(path)))
     return files
 
 
-def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+def on_page_markdown(markdown: str, page: Any, **_more: Any) -> str:
     """Make links of pages in docs/ and beside it start from the site's top, where both lie together."""
-    depth = page.file.src_uri.count("/")
-    is_outside = Path(page.file.abs_src_path).is_relative_to(TOP) and "docs" not in Path(
-        page.file.abs_src_path
-    ).relative_to(TOP).parts[:1]  # fmt: skip
-
-    def turned(match: re.Match[str]) -> str:
-        up = (match["up"] or "").count("../")
-        if not is_outside:
-            return f"]({'../' * max(0, up - 1)}" if up > depth else match[0]
-        return f"]({match['up'] or ''}"
-
-    return _LINK.sub(turned, markdown)
+    if page.file.generated_by is None and "/" not in page.file.src_uri:
+        return _OUT_OF_DOCS.sub("](", markdown)
+    return _INTO_DOCS.sub(r"](\g<up>", markdown)
