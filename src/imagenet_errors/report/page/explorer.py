@@ -29,6 +29,7 @@ MOST_GROUPS = 31
 """Groups of classes that the explorer filters by: an image's are the bits of one number."""
 _UNKNOWN_CONFIDENCE = 0xFFFF
 _CONFIDENCE_STEPS = 1000
+_LEVEL = 4  # of gzip: half the time of the usual 6, for 3 % more bytes
 _UNKNOWN_STEPS = 0xFF
 _UNSIGNED = ((0xFF, "u1"), (0xFFFF, "u2"), (0xFFFFFFFF, "u4"))
 # "<" could open </script> or <!--, the two separators end a line in old scripts, "&" could be taken for a reference.
@@ -198,4 +199,4 @@ def texts(values: pa.StringArray) -> dict[str, Any]:
 def packed(content: Any) -> str:
     """Return JSON, compressed by gzip, as base64: for what is long, repeats itself and is seldom looked at."""
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), 6, mtime=0)).decode()
+    return base64.b64encode(gzip.compress(text.encode("utf-8", "replace"), _LEVEL, mtime=0)).decode()

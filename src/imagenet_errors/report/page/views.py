@@ -14,7 +14,7 @@ from imagenet_errors.chain import COUNTS_AS, ERROR_TYPES
 from imagenet_errors.datasets import Dataset
 from imagenet_errors.evidence.superclasses import Superclasses
 from imagenet_errors.labels import LabelSpace
-from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR, class_average, strata
+from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR, Strata, class_average, strata
 from imagenet_errors.problems import counted
 from imagenet_errors.report.comparison import Consensus, consensus
 from imagenet_errors.report.factors import FactorRates, Factors, factor_rates
@@ -219,6 +219,18 @@ class Setting:
         """bool [G, I]: the groups of every image's own label."""
         return np.stack([self.labels.in_group(group)[self.run.label] for group in self.ours.groups])
 
+    def parted(self, seen: NDArray[np.bool_]) -> tuple[NDArray[np.int64], Strata]:
+        """Return the images that are seen (bool [I]) and their strata by label; models often share them."""
+        key = seen.tobytes()
+        if key not in self._parted:
+            images = np.flatnonzero(seen)
+            self._parted[key] = (images, strata(self.run.label[images], self.own_groups[:, images]))
+        return self._parted[key]
+
+    @cached_property
+    def _parted(self) -> dict[bytes, tuple[NDArray[np.int64], Strata]]:
+        return {}
+
 
 @dataclass(frozen=True)
 class ModelView:
@@ -344,8 +356,7 @@ def _group_accuracies(setting: Setting, model: int) -> tuple[GroupAccuracy, ...]
     seen = run.error_type[model] != NOT_EVALUATED
     is_right = np.array([COUNTS_AS[name] == "right" for name in ERROR_TYPES])[run.error_type[model]] & seen
     own = setting.own_groups & seen
-    images = np.flatnonzero(seen)
-    parted = strata(run.label[images], own[:, images])
+    images, parted = setting.parted(seen)
     by_label = parted.by_label(parted.counts(is_right[images].astype(np.int8), 2))
     averages = class_average(by_label, np.array([False, True]))
     mla, counts = run.figures.accuracies["mla"][model], setting.ours.counts[model].sum(axis=1)
@@ -368,11 +379,12 @@ def _known(value: float) -> float | None:
 
 def confusions(run: RunTables, model: int, *, most: int) -> dict[str, list[Confusion]]:
     """Return each error type's most frequent (label, prediction) pairs, those of equal count by class index."""
-    found = {}
-    for place, name in enumerate(ERROR_TYPES):
-        of_type = run.error_type[model] == place
-        codes = run.label[of_type].astype(np.int64) * _CODE + run.prediction[model][of_type]
-        pairs, counts = np.unique(codes, return_counts=True) if name != "correct" else (codes[:0], codes[:0])
+    found: dict[str, list[Confusion]] = {"correct": []}
+    errors = np.flatnonzero(run.error_type[model] > 0)
+    error_type = run.error_type[model][errors]
+    codes = run.label[errors].astype(np.int64) * _CODE + run.prediction[model][errors]
+    for place, name in enumerate(ERROR_TYPES[1:], start=1):
+        pairs, counts = np.unique(codes[error_type == place], return_counts=True)
         order = np.argsort(-counts, kind="stable")[:most]
         found[name] = [
             Confusion(int(pair // _CODE), int(pair % _CODE), int(count))
