@@ -6,7 +6,7 @@ TORCH ?= torch==2.14.1 torchvision==0.29.1
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: help demo agreement test test-lowest test-all reliability check fix bench tables clean
+.PHONY: help demo agreement test test-lowest test-all reliability check docs fix bench tables clean
 
 help:
 	@echo "make demo   evaluate the shipped predictions of three real models into runs/demo"
@@ -15,7 +15,8 @@ help:
 	@echo "make test-lowest   run all tests with the lowest versions that pyproject.toml allows"
 	@echo "make reliability   kill it, damage its inputs, load it, into reports/reliability.md (an hour or two)"
 	@echo "make test-all   run those that need torch, open_clip, faiss, timm and ray, too (several GB)"
-	@echo "make check  formatting, lint, types"
+	@echo "make check  formatting, lint, types, documentation"
+	@echo "make docs   build the documentation into site/"
 	@echo "make fix    format and mend what can be mended"
 	@echo "make bench  measure speed and memory into reports/"
 
@@ -30,6 +31,7 @@ agreement: $(VENV)/core.done
 test: $(VENV)/dev.done
 	$(RUN)/python -m pytest -n 2
 
+
 test-all: $(VENV)/all.done
 	$(RUN)/python -m pytest -n 2
 
@@ -40,10 +42,14 @@ test-lowest: $(VENV)-lowest/lowest.done
 reliability: $(VENV)/core.done
 	$(RUN)/python scripts/check_reliability.py --out reports/reliability.md
 
-check: $(VENV)/dev.done
+check: $(VENV)/dev.done docs
 	$(RUN)/ruff format --check .
 	$(RUN)/ruff check .
 	$(RUN)/mypy
+
+docs: $(VENV)/docs.done
+	$(RUN)/python scripts/build_docs.py --check
+	NO_MKDOCS_2_WARNING=1 $(RUN)/mkdocs build --strict --quiet
 
 fix: $(VENV)/dev.done
 	$(RUN)/ruff format .
@@ -54,19 +60,19 @@ bench: $(VENV)/dev.done
 	$(RUN)/python scripts/bench_report.py --out reports/bench_report.md
 
 clean:
-	rm -rf $(VENV) $(VENV)-lowest runs dist
+	rm -rf $(VENV) $(VENV)-lowest runs dist site
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/core.done: pyproject.toml | $(VENV)/bin/python
-	$(RUN)/python -m pip install --quiet --editable ".[report]"
+	$(RUN)/python -m pip install --quiet --editable .
 	@touch $@
 
 # torch and torchvision are installed together first: apart, pip may pick versions that do not fit.
 $(VENV)/all.done: pyproject.toml | $(VENV)/bin/python
 	$(RUN)/python -m pip install --quiet $(TORCH)
-	$(RUN)/python -m pip install --quiet --editable ".[dev,clip,timm,ray]"
+	$(RUN)/python -m pip install --quiet --editable ".[dev,clip,timm,ray,explain,wandb,notebooks]" torchmetrics
 	@touch $@ $(VENV)/dev.done $(VENV)/core.done
 
 $(VENV)/dev.done: pyproject.toml | $(VENV)/bin/python
@@ -80,4 +86,8 @@ $(VENV)-lowest/lowest.done: pyproject.toml
 		--output-file $(VENV)-lowest/lowest.txt pyproject.toml
 	$(VENV)-lowest/bin/uv pip install --quiet --python $(VENV)-lowest/bin/python --requirement $(VENV)-lowest/lowest.txt
 	$(VENV)-lowest/bin/uv pip install --quiet --python $(VENV)-lowest/bin/python --no-deps --editable .
+	@touch $@
+
+$(VENV)/docs.done: pyproject.toml | $(VENV)/bin/python
+	$(RUN)/python -m pip install --quiet --editable ".[docs]"
 	@touch $@

@@ -293,6 +293,20 @@ def test_top1_accuracy_of_all_counts_images_outside_the_annotations_too(program,
     assert row["top1_accuracy"] == pytest.approx(np.mean((val_images.top1 == val_images.label)[:100]))
 
 
+def test_failures_are_graded_by_wordnet_and_the_sentence_names_what_both_are(program, val_images, tmp_path):
+    annotations = val_images.annotations(tmp_path / "annotations.csv")
+    file = val_images.csv(tmp_path / "model.csv")
+    given = ("--annotations", annotations, "--stage-order", "class_overlap,multi_object", "--out", tmp_path / "run")
+    assert program("evaluate", file, *given).status == 0
+    verdicts = pd.read_parquet(tmp_path / "run" / "verdicts" / "model.parquet").set_index("file_name")
+    failures = verdicts[verdicts["error_type"] == "model_failure"]
+    assert failures["wordnet_steps"].notna().all()
+    assert verdicts.loc[verdicts["error_type"] != "model_failure", "wordnet_steps"].isna().all()
+    told = failures["explanation"].str.contains(r"Both are a kind of .* \(\d+ steps apart\)\.$")
+    assert told.any()
+    assert (failures["wordnet_steps"][told].mean()) < failures["wordnet_steps"].mean()
+
+
 @pytest.mark.parametrize("inside", [".", "run", "a/run"])
 def test_results_do_not_go_among_the_predictions(program, val_images, tmp_path, inside):
     folder = val_images.csv(tmp_path / "models" / "one.csv").parent

@@ -6,7 +6,6 @@ However many models there are, one table of distinct cases is classified; each m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -47,8 +46,8 @@ from imagenet_errors.runs.manifest import (
 )
 from imagenet_errors.runs.model_facts import facts_of_file, facts_of_name, with_facts
 from imagenet_errors.tables import Intake, Predictions, Verdicts
+from imagenet_errors.workers import in_turn
 
-_N_THREADS = 2
 _MOST_IMAGE_SETS = 4
 _BY_TYPE = ("count", "count_min", "count_max", "portion_of_top1_errors", "portion_of_multi_label_errors")
 
@@ -135,7 +134,16 @@ class Judged:
             ),
             target_name,
             class_name_column(predictions.top1, self.basis.class_names),
+            self._steps(case),
         ]
+
+    def _steps(self, case: NDArray[np.int64]) -> pa.Array:
+        """Return int16 [m]: how far each prediction is from what is right, null where it is no failure."""
+        steps = self.verdicts.steps
+        if steps is None:
+            return pa.nulls(len(case), pa.int16())
+        of_case = np.append(steps, np.int16(-1))[case]
+        return pa.array(of_case, mask=of_case < 0)
 
     def result(
         self, model: ModelPredictions, predictions: Predictions, verdicts: tuple[NDArray[np.int8], NDArray[np.int64]]
@@ -263,7 +271,7 @@ def judge(basis: Basis, mistakes: Mistakes, *, class_rule: str = "") -> Judged:
     chain = basis.chain.without_useless(walk)
     if chain is not basis.chain:
         walk = chain.ask(mistakes.cases)
-    return Judged(basis, mistakes, chain, walk.verdicts(basis.class_names), class_rule)
+    return Judged(basis, mistakes, chain, basis.verdicts(walk), class_rule)
 
 
 def save(
@@ -307,8 +315,7 @@ def _write_models(writer: RunWriter, judged: Judged, *, progress: Progress) -> l
         return judged.result(model, predictions, verdicts)
 
     models = judged.mistakes.models
-    with ThreadPoolExecutor(_N_THREADS) as pool:
-        return list(progress("Writing verdicts", pool.map(finish, models), len(models)))
+    return list(progress("Writing verdicts", in_turn(finish, models), len(models)))
 
 
 def _write_tables(writer: RunWriter, evaluation: Evaluation) -> None:

@@ -8,6 +8,7 @@ a lock that goes with the process, however that ends.
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import os
 import re
@@ -34,6 +35,12 @@ _FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|\t")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _open_tokens: set[str] = set()
 """Of this process's own unfinished files; after a restart in a container its number may be the same again."""
+
+
+def sha256_of(path: Path) -> str:
+    """Return the sha256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def check_folder(out: Path) -> None:

@@ -6,6 +6,7 @@ import errno
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 _UNPRINTABLE = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters but for the newline, what turns the direction of text around, and halves of characters."""
@@ -44,6 +45,16 @@ class InputError(Exception):
         self.fix = fix
         first = "" if example is None else f" (first: {example})"
         super().__init__(f"{where}: {what}{first}. {fix}".rstrip())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let a worker process send it, whatever a subclass is made from."""
+        return _revived, (type(self), self.args, self.__dict__)
+
+
+def _revived(kind: type[InputError], texts: tuple[str, ...], facts: dict[str, Any]) -> InputError:
+    error = kind.__new__(kind)
+    error.args, error.__dict__ = texts, facts
+    return error
 
 
 def counted(n: int, noun: str, plural: str = "") -> str:

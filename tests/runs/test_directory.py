@@ -74,6 +74,7 @@ def columns(n_rows):
         pa.nulls(n_rows, pa.string()),
         pa.DictionaryArray.from_arrays(pa.array([0] * n_rows, pa.int16()), pa.array(["model"])),
         *[class_name_column(np.zeros(n_rows, dtype=np.int16), pa.array(["tench"]))] * 2,
+        pa.nulls(n_rows, pa.int16()),
     ]
 
 

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
-from importlib.abc import MetaPathFinder
 
 from cyclopts import App, CycloptsError, Parameter
 
@@ -25,6 +24,7 @@ COMMANDS = {
     "compare": "compare runs/all:resnet50 runs/all:vit_base --format markdown",
     "check": "check runs/resnet50 --fail-if 'model_failure > 0.35' --fail-if 'mla < 0.88'",
     "figures": "figures runs/all --published --out figures",
+    "export": "export runs/resnet50 --to fiftyone --images imagenet/val --out for_fiftyone",
     "predict": "predict resnet50 'vit_*' --images imagenet/val --out predictions",
     "batch": "batch 'resnet*' --images imagenet/val --annotations multilabel --out runs/all",
     "evidence": "evidence runs/preds --images imagenet/val --train-images imagenet/train --out oov.parquet",
@@ -36,6 +36,13 @@ COMMANDS = {
     "data": "data list",
 }
 """Every command, in the order of the help, with an example that stands under its own."""
+
+ANSWERS_IN_FILES = frozenset(
+    ("evaluate", "report", "figures", "predict", "batch", "evidence", "agreement", "sensitivity", "export")
+)
+"""The commands that ``--quiet`` lets print nothing but what failed; the answer of the others is what they print."""
+QUIET = "--quiet"
+_EPILOGUE = f"With {QUIET}, remarks and progress are left out; commands that write files print only what failed."
 
 BAD_INPUT, INTERRUPTED, TERMINATED = 2, 130, 143
 
@@ -50,6 +57,7 @@ def program(arguments: Sequence[str]) -> App:
     app = App(
         name="imagenet-errors",
         help="How bad are an ImageNet model's mistakes? Every top-1 error gets its least severe explanation.",
+        help_epilogue=_EPILOGUE,
         version=f"imagenet-errors {__version__}",
         error_formatter=usage_text,
         suppress_keyboard_interrupt=False,
@@ -63,7 +71,7 @@ def program(arguments: Sequence[str]) -> App:
         if isinstance(command, App):
             app.command(command, name=name)
         else:
-            app.command(command, name=name, help_epilogue=f"Example: imagenet-errors {COMMANDS[name]}")
+            app.command(command, name=name, help_epilogue=f"Example: imagenet-errors {COMMANDS[name]}\n\n{_EPILOGUE}")
     return app
 
 
@@ -87,10 +95,10 @@ def _end_on_signals() -> None:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-class _NoPandas(MetaPathFinder):
+class _NoPandas:
     """Finds no pandas, wherever it is installed."""
 
-    def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
+    def find_spec(self, fullname: str, _path: object = None, _target: object = None) -> None:
         """Refuse pandas; leave all others to the next finder."""
         if fullname == "pandas":
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
@@ -122,6 +130,7 @@ def main() -> None:
 
 def _run(arguments: list[str]) -> int:
     try:
+        arguments = _heard(arguments)
         app = program(arguments)
         _end_on_signals()
         status = app(arguments) or 0
@@ -142,6 +151,17 @@ def _run(arguments: list[str]) -> int:
         place = error.filename or "what was to be written"
         return _end(f"Error: {place}: {error.strerror or error}. Nothing was left half-written.", BAD_INPUT)
     return int(status)
+
+
+def _heard(arguments: list[str]) -> list[str]:
+    """Take ``--quiet`` out of the command line, wherever before ``--`` it stands, and be quiet."""
+    from imagenet_errors.cli.screen import speak
+
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    is_quiet = QUIET in arguments[:end]
+    kept = [one for place, one in enumerate(arguments) if one != QUIET or place >= end]
+    speak(answers=not is_quiet or not ANSWERS_IN_FILES.intersection(kept[:1]), remarks=not is_quiet)
+    return kept
 
 
 def _end(message: str, status: int) -> int:

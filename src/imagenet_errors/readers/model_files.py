@@ -80,6 +80,15 @@ def _resolved(path: Path) -> Path:
         return path.absolute()
 
 
+_NOT_READ = (".pkl", ".pickle", ".pt", ".pth", ".h5", ".hdf5", ".mat", ".xlsx", ".tar", ".zip", ".msgpack", ".joblib")
+
+
+def unread_files(given: Sequence[Path]) -> tuple[Path, ...]:
+    """Return the files in folders that may hold predictions and are of a kind that is not read: pickles, archives."""
+    folders = (path for path in given if path.is_dir())
+    return tuple(sorted(path for folder in folders for path in folder.glob("*") if path.suffix.lower() in _NOT_READ))
+
+
 def _inside(folder: Path) -> list[ModelFiles]:
     """Return the models in a folder; links that lead nowhere are taken, too, to fail by name and not in silence."""
     files = sorted(path for path in folder.iterdir() if _may_hold_predictions(path))

@@ -141,6 +141,11 @@ def read_manifest(run: Path) -> Manifest:
     return manifest
 
 
+def is_run(folder: Path) -> bool:
+    """Tell whether a whole run lies in the folder."""
+    return (folder / NAME).is_file()
+
+
 def _check_models(models: Mapping[str, Any], path: Path) -> None:
     """Refuse names that would lead out of the run directory."""
     strange = [name for name in models if not names_a_file(name)]
