@@ -101,7 +101,5 @@ def test_an_unknown_name_is_refused_with_the_known_ones():
     assert {"imagenet-1k", "1001", "11221", "11821", "21841", "21842", "21843"} <= set(axis_names())
 
 
-def test_blank_lines_at_the_end_are_no_positions_and_one_in_between_is_not_passed_over(tmp_path):
-    assert axis_from(tmp_path, f"{GOLDFISH}\n{TENCH}\n\n\n") == [1, 0]
-    with pytest.raises(InputError):
-        axis_from(tmp_path, f"{GOLDFISH}\n\n{TENCH}\n")
+def test_blank_lines_of_an_axis_are_no_positions(tmp_path):
+    assert axis_from(tmp_path, f"\n{GOLDFISH}\n\n{TENCH}\n\n\n") == [1, 0]
