@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -94,7 +95,7 @@ for pid in in_turn(lambda _: os.getpid(), range(9)):
             os.kill(worker, 0)
         except ProcessLookupError:
             return
-        with open(f"/proc/{worker}/stat") as state:  # an orphan that nobody collects has ended, too
+        with Path(f"/proc/{worker}/stat").open() as state:  # an orphan that nobody collects has ended, too
             if state.read().rpartition(")")[2].split()[0] == "Z":
                 return
         time.sleep(0.05)
