@@ -84,6 +84,24 @@ def test_importing_pulls_in_no_heavy_library(code):
     assert loaded.isdisjoint(HEAVY)
 
 
+def test_evaluating_a_csv_loads_only_what_it_uses(val_images, tmp_path):
+    """A budget of modules, not of time: pandas is installed here, and pyarrow would import it."""
+    answer = run_program(
+        "evaluate",
+        val_images.csv(tmp_path / "one.csv"),
+        *("--allow-partial", "--out", tmp_path / "run"),
+        python=("-X", "importtime"),
+    )
+    modules = [
+        line.rpartition("|")[2].strip() for line in answer.stderr.splitlines() if line.startswith("import time:")
+    ]
+    loaded = {module.split(".")[0] for module in modules}
+    assert answer.returncode == 0
+    assert loaded.isdisjoint({*HEAVY, "scipy", "matplotlib", "jinja2", "pooch", "requests", "multiprocessing", "PIL"})
+    assert {"pyarrow.dataset", "pyarrow.acero", "cyclopts.help", "rich.progress"}.isdisjoint(modules)
+    assert len(modules) < 560, "what is new here, and is it needed to evaluate a CSV?"
+
+
 def test_help_loads_no_table_library():
     loaded = python("import imagenet_errors.cli, sys; print(*sys.modules)").split()
     assert set(loaded).isdisjoint({"numpy", "pyarrow", "pandas", "pooch"})
@@ -133,28 +151,31 @@ def test_json_output_is_json_alone(program, tmp_path):
         assert row["error_types"]["model_failure"]["count"] > 0
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize(
     ("signal_name", "status", "said"), [("SIGINT", 130, "Interrupted"), ("SIGTERM", 143, "Terminated")]
 )
-def test_an_interrupted_run_says_so_and_leaves_nothing(val_images, tmp_path, signal_name, status, said):
+def test_an_interrupted_run_says_so_and_leaves_nothing(val_images, tmp_path, jobs, signal_name, status, said):
     for number in range(30):
         val_images.csv(tmp_path / "models" / f"model{number}.csv")
     code = """
-import itertools, signal, sys
+import itertools, os, signal, sys
 from imagenet_errors import cli
 from imagenet_errors.runs import directory as run_directory
+program = os.getpid()
 write, calls = run_directory.RunWriter.verdicts, itertools.count(1)
 
 def write_and_interrupt(*arguments):
     write(*arguments)
     if next(calls) == 3:  # one step in C, so no two threads see the same number
-        signal.raise_signal(signal.SIGNAL)
+        os.kill(program, signal.SIGNAL)
 
 run_directory.RunWriter.verdicts = write_and_interrupt
 sys.argv = ["imagenet-errors", *sys.argv[1:]]
 cli.main()
 """
     arguments = ("evaluate", tmp_path / "models", "--annotations", "real", "--allow-partial", "--out", tmp_path / "run")
+    arguments += ("--jobs", jobs)
     command = [sys.executable, "-c", code.replace("SIGNAL", signal_name), *map(str, arguments)]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ended.returncode == status
@@ -162,8 +183,8 @@ cli.main()
     assert [path.name for path in tmp_path.iterdir()] == ["models"]
 
 
-def run_program(*arguments, **options):
-    command = [sys.executable, "-m", "imagenet_errors", *map(str, arguments)]
+def run_program(*arguments, python=(), **options):
+    command = [sys.executable, *python, "-m", "imagenet_errors", *map(str, arguments)]
     return subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False, **options)
 
 

@@ -132,8 +132,8 @@ def _serve(work: Callable[[Thing], Answer], things: Sequence[Thing], line: Conne
     import pyarrow as pa
 
     try:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to hear
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number in (signal.SIGINT, signal.SIGTERM):  # both may reach all processes; they are the parent's to hear
+            signal.signal(number, signal.SIG_IGN)
         pa.set_cpu_count(1)
         while True:
             place = line.recv()
