@@ -1,13 +1,16 @@
-"""Put the real output of the commands in README.md behind them; ``--check`` only tells whether it is there already.
+"""Put the real output of the commands in README.md and docs/*.md behind them; ``--check`` only tells whether it is so.
 
     python scripts/readme_examples.py [--check]
 
-An example is a comment ``<!-- example: COMMAND -->`` followed by a text block. Commands run in one temporary folder.
+An example is a comment ``<!-- example: COMMAND -->`` followed by a text block. ``<!-- run: COMMAND -->`` is run without
+being shown, and the block behind ``<!-- file: NAME -->`` is a file for the commands that follow. The commands of a page
+run in one temporary folder.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shlex
 import subprocess
@@ -16,13 +19,28 @@ import tempfile
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[1]
-EXAMPLE = re.compile(r"(<!-- example: imagenet-errors (.*?) -->\n```text\n)(.*?)(```\n)", re.DOTALL)
+EXAMPLE = re.compile(r"(<!-- example: imagenet-errors (?P<shown>.*?) -->\n```text\n)(?P<output>.*?)(```\n)", re.DOTALL)
+_STEP = re.compile(
+    EXAMPLE.pattern
+    + r"|<!-- run: imagenet-errors (?P<hidden>.*?) -->"
+    + r"|<!-- file: (?P<file>[\w.]+) -->\n```\w*\n(?P<content>.*?)```\n",
+    re.DOTALL,
+)
+
+
+def pages() -> list[Path]:
+    """Return README.md and the pages of the documentation that have examples."""
+    found = [TOP / "README.md", *sorted((TOP / "docs").glob("*.md"))]
+    return [path for path in found if "<!-- example: " in path.read_text(encoding="utf-8")]
 
 
 def output(arguments: str, folder: Path) -> str:
     """Run one command of ours and return what it printed."""
     command = [sys.executable, "-m", "imagenet_errors", *shlex.split(arguments)]
-    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    environment = {**os.environ, "PYTHONPATH": str(TOP / "src")}
+    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=environment)
+    if ended.returncode not in (0, 3):
+        raise ValueError(f"{arguments}: status {ended.returncode}: {ended.stderr}")
     return "".join(f"{line.rstrip()}\n" for line in ended.stdout.rstrip().splitlines())
 
 
@@ -31,21 +49,31 @@ def with_examples(text: str) -> str:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "data").symlink_to(TOP / "data")
-        return EXAMPLE.sub(lambda match: match[1] + output(match[2], folder) + match[4], text)
+
+        def step(match: re.Match[str]) -> str:
+            if match["file"]:
+                (folder / match["file"]).write_text(match["content"], encoding="utf-8")
+                return match[0]
+            if match["hidden"]:
+                output(match["hidden"], folder)
+                return match[0]
+            return match[1] + output(match["shown"], folder) + "```\n"
+
+        return _STEP.sub(step, text)
 
 
 def main() -> None:
-    """Rewrite README.md, or check it."""
+    """Rewrite the pages, or check them."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="write nothing; fail if an output has changed")
     check = parser.parse_args().check
-    readme = TOP / "README.md"
-    old = readme.read_text(encoding="utf-8")
-    new = with_examples(old)
-    if check and new != old:
-        sys.exit("README.md: an example's output has changed. Run: python scripts/readme_examples.py")
-    if not check:
-        readme.write_text(new, encoding="utf-8")
+    for page in pages():
+        old = page.read_text(encoding="utf-8")
+        new = with_examples(old)
+        if check and new != old:
+            sys.exit(f"{page.name}: an example's output has changed. Run: python scripts/readme_examples.py")
+        if not check:
+            page.write_text(new, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ from pathlib import Path
 import matplotlib as mpl
 import numpy as np
 
-from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.labels import GROUPS
 from imagenet_errors.report.figures import STYLE, FigureRequest, two_piece_figure
 from imagenet_errors.report.fits import fit_line, two_piece
@@ -39,14 +38,12 @@ def portions_by_accuracy(points: Points) -> list[str]:
 
 
 def slopes(points: Points) -> list[str]:
-    """Return the table of slopes: one line a type and group, in percentage points a point of the group's MLA."""
+    """Return the table of slopes: one line a type and group, in percentage points a point of the MLA of all images."""
     lines = [f"| error type | {' | '.join(GROUPS)} |", "| --- |" + " ---: |" * len(GROUPS)]
     for name in error_types("multi_label"):
         told = []
         for group in GROUPS:
-            fit = fit_line(
-                points.accuracy("multi_label", group), points.portions(name, among="multi_label", group=group)
-            )
+            fit = fit_line(points.accuracy("multi_label"), points.portions(name, among="multi_label", group=group))
             told.append("–" if fit is None else f"{fit.slope:+.2f}")
         lines.append(f"| `{name}` | {' | '.join(told)} |")
     return lines
@@ -74,11 +71,11 @@ def page(points: Points) -> str:
         "",
         "## Slopes of straight lines through all models, by group",
         "",
-        "Points of a type's share a point of the group's own MLA.",
+        "Percentage points of a type's share a point of the multi-label accuracy of all images, as published.",
         "",
         *slopes(points),
         "",
-        f"Error types, least severe first: {', '.join(f'`{name}`' for name in ERROR_TYPES[1:])}.",
+        f"Error types, least severe first: {', '.join(f'`{name}`' for name in error_types('top1'))}.",
         "All figures of this kind: `imagenet-errors figures --published --by data --by family --by group`.",
     ]
     return "\n".join(lines) + "\n"

@@ -11,6 +11,7 @@ from imagenet_errors.measure import (
     class_average,
     group_membership,
     measure,
+    strata,
 )
 from imagenet_errors.tables import Ragged
 from toy import BEAGLE, LABELS, MUG, SOFA, TABBY
@@ -22,8 +23,7 @@ EVERYONE = np.ones((1, 4), dtype=bool)
 def measured(*names, label=(TABBY, TABBY, SOFA, MUG), membership=EVERYONE):
     return measure(
         np.array([CODE[name] for name in names]),
-        np.array(label, dtype=np.int16),
-        membership,
+        strata(np.array(label, dtype=np.int16), membership),
         groups=("all",) * len(membership),
     )
 
@@ -69,7 +69,8 @@ def test_the_class_average_is_scikit_learns_macro_recall():
     label = random.integers(0, 40, 500)
     right = random.random(500) < 0.7
     membership = np.stack([np.ones(500, dtype=bool), label < 13])
-    ours = class_average(right, label.astype(np.int16), membership)
+    parted = strata(label.astype(np.int16), membership)
+    ours = class_average(parted.by_label(parted.counts(right, 2)), np.array([False, True]))
     for group, inside in enumerate(membership):
         predicted = np.where(right, label, (label + 1) % 40)[inside]
         classes = np.unique(label[inside])
@@ -119,9 +120,21 @@ def test_counts_are_bounded_by_what_is_not_known():
     names = ("fine_grained_oov", "model_failure", "model_failure", "correct")
     error_type = np.array([CODE[name] for name in names])
     measures = measure(
-        error_type, np.array([TABBY, TABBY, SOFA, MUG], dtype=np.int16), EVERYONE, groups=("all",), lacking=lacking
+        error_type,
+        strata(np.array([TABBY, TABBY, SOFA, MUG], dtype=np.int16), EVERYONE),
+        groups=("all",),
+        lacking=lacking,
     )
     bounds = {name: (int(measures.least[0, CODE[name]]), int(measures.most[0, CODE[name]])) for name in ERROR_TYPES}
     assert bounds["fine_grained_oov"] == (1, 2)
     assert bounds["model_failure"] == (1, 2)
     assert bounds["correct"] == (1, 1)
+
+
+def test_images_in_any_of_many_groups_are_counted_as_one_by_one():
+    random = np.random.default_rng(1)
+    label, membership = random.integers(0, 30, 400).astype(np.int16), random.random((70, 400)) < 0.3
+    error_type = random.integers(0, len(ERROR_TYPES), 400).astype(np.int8)
+    counts = measure(error_type, strata(label, membership), groups=("",) * 70).counts
+    one_by_one = [np.bincount(error_type[inside], minlength=len(ERROR_TYPES)) for inside in membership]
+    assert counts.tolist() == np.stack(one_by_one).tolist()

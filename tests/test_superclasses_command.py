@@ -65,3 +65,12 @@ def test_an_unknown_name_is_refused_with_names_like_it(program, own):
     answer = program("superclasses", "fishes with a swrd", "--superclasses", own)
     assert answer.status == 2
     assert "fishes with a sword" in answer.err
+
+
+@pytest.mark.parametrize(("word", "n_found"), [("dog", 15), ("dogs", 15), ("Dog", 15), ("vehicle", 10)])
+def test_a_kind_finds_what_contains_it(program, word, n_found):
+    relation = json.loads(program("superclasses", word, "--json").out)
+    assert len(relation) >= n_found
+    assert "terriers" not in program("superclasses", "fruit").out
+    out = " ".join(program("superclasses", word).out.split())
+    assert all(name in out for name in relation)

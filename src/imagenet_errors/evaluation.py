@@ -6,7 +6,6 @@ However many models there are, one table of distinct cases is classified; each m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,8 +18,9 @@ from numpy.typing import NDArray
 from imagenet_errors.chain import Chain
 from imagenet_errors.inputs import Basis, Inputs, load_basis
 from imagenet_errors.labels import ALL
-from imagenet_errors.measure import Measures, group_membership, measure
-from imagenet_errors.mistakes import Failure, Given, Mistakes, ModelPredictions, Progress, gather, silent
+from imagenet_errors.measure import Measures, Strata, group_membership, measure, strata
+from imagenet_errors.mistakes import Failure, Given, Mistakes, ModelPredictions, Progress, failure_rows, gather, silent
+from imagenet_errors.problems import InputError, written
 from imagenet_errors.readers.predictions import ReadRules
 from imagenet_errors.runs.directory import (
     FAILURES,
@@ -46,9 +46,32 @@ from imagenet_errors.runs.manifest import (
 )
 from imagenet_errors.runs.model_facts import facts_of_file, facts_of_name, with_facts
 from imagenet_errors.tables import Intake, Predictions, Verdicts
+from imagenet_errors.workers import in_turn
 
-_N_THREADS = 2
+_MOST_IMAGE_SETS = 4
 _BY_TYPE = ("count", "count_min", "count_max", "portion_of_top1_errors", "portion_of_multi_label_errors")
+
+
+@dataclass(frozen=True, eq=False)
+class ImageSet:
+    """What holds of some annotated images (``rows`` int64 [m]) whatever a model says of them, each found out once."""
+
+    rows: NDArray[np.int64]
+    basis: Basis
+    membership: NDArray[np.bool_]
+
+    @cached_property
+    def columns(self) -> tuple[pa.Array, pa.Array, pa.Array, pa.Array]:
+        """The columns file_name, target, accepted and target_name of ``runs.directory.VERDICTS``."""
+        annotations, label = self.basis.annotations, self.basis.annotations.label[self.rows]
+        names = annotations.file_names.take(pa.array(self.rows))
+        accepted = annotations.accepted.take(self.rows).to_arrow()
+        return names, pa.array(label), accepted, class_name_column(label, self.basis.class_names)
+
+    @cached_property
+    def strata(self) -> Strata:
+        """The images by original label and groups."""
+        return strata(self.basis.annotations.label[self.rows], self.membership[:, self.rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +92,19 @@ class Judged:
         """bool [G, n]: the groups of every annotated image."""
         return group_membership(self.basis.annotations.accepted, self.basis.labels)
 
+    @cached_property
+    def _image_sets(self) -> list[ImageSet]:
+        return []
+
+    def images(self, rows: NDArray[np.int64]) -> ImageSet:
+        """Return what holds of the images in these rows for every model: most models have the same images."""
+        for known in self._image_sets:
+            if np.array_equal(known.rows, rows):
+                return known
+        made = ImageSet(rows, self.basis, self.membership)
+        self._image_sets[:] = [made, *self._image_sets[: _MOST_IMAGE_SETS - 1]]
+        return made
+
     def look_up(self, predictions: Predictions) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
         """Return each prediction's error type int8 [m] and its case int64 [m], -1 where it is correct."""
         cases = self.mistakes.cases
@@ -83,22 +119,31 @@ class Judged:
         self, predictions: Predictions, error_type: NDArray[np.int8], case: NDArray[np.int64]
     ) -> list[pa.Array]:
         """Return the columns of ``runs.directory.VERDICTS``."""
-        rows, n_rows = predictions.rows, len(predictions.rows)
-        annotations, confidence = self.basis.annotations, predictions.confidence
+        n_rows, confidence = len(predictions.rows), predictions.confidence
+        file_name, target, accepted, target_name = self.images(predictions.rows).columns
         return [
-            annotations.file_names.take(pa.array(rows)),
-            pa.array(annotations.label[rows]),
+            file_name,
+            target,
             pa.array(predictions.top1),
             pa.nulls(n_rows, pa.float32()) if confidence is None else pa.array(confidence, from_pandas=True),
-            annotations.accepted.take(rows).to_arrow(),
+            accepted,
             error_type_column(error_type),
             self.verdicts.explanation.take(pa.array(case, mask=case < 0)),
             pa.DictionaryArray.from_arrays(
                 pa.array(np.zeros(n_rows, dtype=np.int16)), pa.array([predictions.model], type=pa.string())
             ),
-            class_name_column(annotations.label[rows], self.basis.class_names),
+            target_name,
             class_name_column(predictions.top1, self.basis.class_names),
+            self._steps(case),
         ]
+
+    def _steps(self, case: NDArray[np.int64]) -> pa.Array:
+        """Return int16 [m]: how far each prediction is from what is right, null where it is no failure."""
+        steps = self.verdicts.steps
+        if steps is None:
+            return pa.nulls(len(case), pa.int16())
+        of_case = np.append(steps, np.int16(-1))[case]
+        return pa.array(of_case, mask=of_case < 0)
 
     def result(
         self, model: ModelPredictions, predictions: Predictions, verdicts: tuple[NDArray[np.int8], NDArray[np.int64]]
@@ -121,13 +166,8 @@ class Judged:
             for name, cannot in self.verdicts.lacking.items()
             if name not in self.chain.not_run
         }
-        return measure(
-            error_type,
-            self.basis.annotations.label[predictions.rows],
-            self.membership[:, predictions.rows],
-            groups=self.basis.labels.group_names,
-            lacking=lacking,
-        )
+        parted = self.images(predictions.rows).strata
+        return measure(error_type, parted, groups=self.basis.labels.group_names, lacking=lacking)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,9 +212,7 @@ class Evaluation:
                 {**row, "error_types": by_type[row["model"]], "intake": intake_facts(self.intakes[row["model"]])}
                 for row in summary
             ],
-            "failures": [
-                {"model": each.model, "file": str(each.path), "reason": each.reason} for each in self.failures
-            ],
+            "failures": [{"model": each.model, "file": each.file, "reason": each.reason} for each in self.failures],
         }
 
     @property
@@ -204,10 +242,18 @@ def evaluate(
         The annotations or evidence cannot be used, or no predictions file can; nothing is written then.
     """
     check_out(out)
+    _check_apart(out, [one for one in predictions if isinstance(one, Path)])
     basis = load_basis(inputs, [one for one in predictions if isinstance(one, Path)])
     with gather(predictions, basis, rules=rules, progress=progress) as mistakes:
         judged = judge(basis, mistakes, class_rule=class_rule(basis, rules))
         return save(judged, out, command=command, failed=failed, progress=progress)
+
+
+def _check_apart(out: Path, predictions: Sequence[Path]) -> None:
+    """Refuse results among predictions: the next run would read them, or meet them where it looks for models."""
+    for folder in predictions:
+        if folder.is_dir() and out.resolve().is_relative_to(folder.resolve()):
+            raise InputError(out, f"lies in the folder of predictions {folder}", fix="Choose an --out beside it.")
 
 
 def class_rule(basis: Basis, rules: ReadRules | None) -> str:
@@ -225,7 +271,7 @@ def judge(basis: Basis, mistakes: Mistakes, *, class_rule: str = "") -> Judged:
     chain = basis.chain.without_useless(walk)
     if chain is not basis.chain:
         walk = chain.ask(mistakes.cases)
-    return Judged(basis, mistakes, chain, walk.verdicts(basis.class_names), class_rule)
+    return Judged(basis, mistakes, chain, basis.verdicts(walk), class_rule)
 
 
 def save(
@@ -269,8 +315,7 @@ def _write_models(writer: RunWriter, judged: Judged, *, progress: Progress) -> l
         return judged.result(model, predictions, verdicts)
 
     models = judged.mistakes.models
-    with ThreadPoolExecutor(_N_THREADS) as pool:
-        return list(progress("Writing verdicts", pool.map(finish, models), len(models)))
+    return list(progress("Writing verdicts", in_turn(finish, models), len(models)))
 
 
 def _write_tables(writer: RunWriter, evaluation: Evaluation) -> None:
@@ -279,18 +324,15 @@ def _write_tables(writer: RunWriter, evaluation: Evaluation) -> None:
     writer.table("summary.parquet", with_facts(summary_table(results), evaluation.facts))
     writer.table("accuracy.parquet", accuracy_table(results))
     if evaluation.failures:
-        rows = [
-            {"model": failure.model, "file": str(failure.path), "reason": failure.reason}
-            for failure in evaluation.failures
-        ]
-        writer.table("failures.parquet", pa.Table.from_pylist(rows, schema=FAILURES))
+        table = pa.Table.from_pylist(failure_rows(evaluation.failures), schema=FAILURES)
+        writer.table("failures.parquet", table)
 
 
 def _read_files(mistakes: Mistakes) -> list[InputFile]:
     """Return the predictions files by the hash of the bytes that were read, even where they are gone by now."""
     hashes = {model.source: model.intake.sha256 for model in mistakes.models if model.intake.sha256}
     return [
-        InputFile(str(path.resolve()), path.stat().st_size if path.exists() else 0, sha256)
+        InputFile(written(path.resolve()), path.stat().st_size if path.exists() else 0, sha256)
         for path, sha256 in hashes.items()
     ]
 
@@ -326,5 +368,5 @@ def _manifest(evaluation: Evaluation, command: Sequence[str]) -> Manifest:
         inputs=[*_read_files(mistakes), *(file_facts(path) for path in basis.inputs.files if path.is_file())],
         judged_by=list(basis.judged_by),
         models={model: intake_facts(intake) for model, intake in evaluation.intakes.items()},
-        failures=[FailureFacts(each.model, str(each.path), each.reason) for each in evaluation.failures],
+        failures=[FailureFacts(each.model, each.file, each.reason) for each in evaluation.failures],
     )

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from imagenet_errors.problems import InputError, counted
+from imagenet_errors.recent import remembered
 from imagenet_errors.shipped import shipped
 
 _EXTENSION = r"(?i)\.(jpe?g|png|webp|bmp|tiff?|gif)$"
@@ -61,8 +62,12 @@ def n_val() -> int:
 def val_file_names(numbers: NDArray[np.integer]) -> pa.StringArray:
     """Return the names of validation images by their numbers, from 1."""
     numbering = val_numbering()
-    digits = pc.utf8_lpad(pc.cast(pa.array(numbers), pa.string()), numbering.n_digits, padding="0")
-    return pc.binary_join_element_wise(numbering.prefix, digits, numbering.ending, "")
+    example = np.frombuffer(numbering.example.encode(), dtype=np.uint8)
+    text = np.tile(example, (len(numbers), 1))
+    digits = np.asarray(numbers)[:, None] // 10 ** np.arange(numbering.n_digits)[::-1] % 10
+    text[:, len(numbering.prefix) :][:, : numbering.n_digits] += digits.astype(np.uint8)
+    offsets = np.arange(len(numbers) + 1, dtype=np.int32) * len(example)
+    return pa.StringArray.from_buffers(len(numbers), pa.py_buffer(offsets), pa.py_buffer(text))
 
 
 def val_numbers(names: pa.StringArray) -> NDArray[np.int64]:
@@ -95,6 +100,10 @@ def _fixed_width_numbers(names: pa.StringArray) -> NDArray[np.int64] | None:
         return None
     numbers: NDArray[np.int64] = digits.astype(np.int64) @ (10 ** np.arange(numbering.n_digits)[::-1])
     return numbers
+
+
+numbers_of_column = remembered(val_numbers)
+"""As val_numbers, found out once for a column that comes again."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +157,16 @@ class ImageIndex:
             return np.full(len(numbers), -1, dtype=np.int64)
         inside = (numbers > 0) & (numbers < len(rows))
         return np.where(inside, rows[np.where(inside, numbers, 0)], -1)
+
+
+index_of = remembered(ImageIndex)
+"""The index of a column of names, made once."""
+
+
+@remembered
+def rows_of_names(images: ImageIndex, names: pa.StringArray, *, where: object) -> NDArray[np.int64]:
+    """Return what :meth:`ImageIndex.rows` returns, found out once for a column that comes again; do not change it."""
+    return images.rows(names, where=where)
 
 
 def _match(

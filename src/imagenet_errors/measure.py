@@ -62,29 +62,62 @@ def group_membership(accepted: Ragged, labels: LabelSpace) -> NDArray[np.bool_]:
     return np.stack([accepted.any_of(labels.in_group(group)[accepted.values]) for group in labels.group_names])
 
 
+_MOST_CODES = 1 << 40
+
+
+@dataclass(frozen=True, eq=False)
+class Strata:
+    """n images parted by original label and groups, so that one pass counts all: K strata, by label ascending.
+
+    ``of_image`` int64 [n] is each image's stratum, ``starts`` int64 [L] where those of the next of the L labels begin,
+    ``inside`` bool [G, K] which groups a stratum is in.
+    """
+
+    of_image: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    inside: NDArray[np.bool_]
+
+    def counts(self, what: NDArray[np.integer], n_kinds: int) -> NDArray[np.int64]:
+        """Return int64 [K, n_kinds]: how many images of each stratum are of each kind (ints [n], 0..n_kinds - 1)."""
+        n_strata = self.inside.shape[1]
+        found = np.bincount(self.of_image * n_kinds + what, minlength=n_strata * n_kinds)
+        return found.reshape(n_strata, n_kinds)
+
+    def by_label(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return int64 [G, L, kinds]: counts [K, kinds] summed over each group's strata of each label."""
+        if not len(self.starts):
+            return np.zeros((len(self.inside), 0, counts.shape[1]), dtype=np.int64)
+        sums: NDArray[np.int64] = np.add.reduceat(self.inside[:, :, None] * counts, self.starts, axis=1)
+        return sums
+
+
+def strata(label: NDArray[np.int16], membership: NDArray[np.bool_]) -> Strata:
+    """Part images by their original labels [n] and by ``membership`` [G, n] of groups."""
+    code = label.astype(np.int64)
+    for inside in membership:
+        code = code * 2 + inside
+        if code.max(initial=0) > _MOST_CODES:
+            code = np.unique(code, return_inverse=True)[1]
+    _, first, of_image = np.unique(code, return_index=True, return_inverse=True)
+    starts = np.flatnonzero(np.diff(label[first], prepend=-1))
+    return Strata(of_image, starts, membership[:, first])
+
+
 def measure(
     error_type: NDArray[np.int8],
-    label: NDArray[np.int16],
-    membership: NDArray[np.bool_],
+    parted: Strata,
     *,
     groups: Sequence[str],
     lacking: Mapping[str, NDArray[np.bool_]] | None = None,
 ) -> Measures:
-    """Count and average one model's verdicts: ``error_type`` and ``label`` [n], ``membership`` [G, n] of ``groups``.
+    """Count and average one model's verdicts: ``error_type`` [n] of images that are ``parted`` by label and groups.
 
     ``lacking``: stage name -> bool [n], the images whose error that stage could not judge.
     """
-    counts = _counts(error_type, membership)
-    least, most = counts.copy(), counts.copy()
-    open_question = np.zeros(len(error_type), dtype=np.bool_)
-    for name, cannot in (lacking or {}).items():
-        most[:, ERROR_TYPES.index(name)] += (membership & cannot).sum(axis=1)
-        open_question |= cannot
-    if open_question.any():
-        least -= _counts(error_type[open_question], membership[:, open_question])
-    accuracies = {
-        name: class_average(_counts_as(kinds)[error_type], label, membership) for name, kinds in _FORGIVEN.items()
-    }
+    by_label = parted.by_label(parted.counts(error_type, len(ERROR_TYPES)))
+    counts = by_label.sum(axis=1)
+    least, most = _bounds(counts, error_type, parted, lacking or {})
+    accuracies = {name: class_average(by_label, _counts_as(kinds)) for name, kinds in _FORGIVEN.items()}
     n_evaluated = counts.sum(axis=1)
     top1 = np.divide(counts[:, 0], n_evaluated, out=np.full(len(counts), np.nan), where=n_evaluated > 0)
     return Measures(
@@ -99,19 +132,32 @@ def measure(
     )
 
 
-def _counts(error_type: NDArray[np.int8], membership: NDArray[np.bool_]) -> NDArray[np.int64]:
-    return np.stack([np.bincount(error_type[inside], minlength=len(ERROR_TYPES)) for inside in membership])
+def _bounds(
+    counts: NDArray[np.int64], error_type: NDArray[np.int8], parted: Strata, lacking: Mapping[str, NDArray[np.bool_]]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return int64 [G, T] twice: the least and the most that the counts could be, were nothing lacking."""
+    least, most = counts.copy(), counts.copy()
+    open_question = np.zeros(len(error_type), dtype=np.bool_)
+    for name, cannot in lacking.items():
+        if cannot.any():
+            most[:, ERROR_TYPES.index(name)] += parted.inside @ parted.counts(cannot.astype(np.int8), 2)[:, 1]
+            open_question |= cannot
+    if open_question.any():
+        n_types = len(ERROR_TYPES)
+        of_open = parted.counts(np.where(open_question, error_type, n_types), n_types + 1)
+        least -= parted.inside @ of_open[:, :n_types]
+    return least, most
 
 
-def class_average(
-    right: NDArray[np.bool_], label: NDArray[np.int16], membership: NDArray[np.bool_]
-) -> NDArray[np.float64]:
-    """Return float64 [G]: the share that is right within each original class, averaged over the classes seen."""
-    averages = np.full(len(membership), np.nan)
-    for group, inside in enumerate(membership):
-        seen = np.bincount(label[inside])
-        hits = np.bincount(label[inside & right], minlength=len(seen))
-        if len(seen):
+def class_average(by_label: NDArray[np.int64], is_right: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Return float64 [G]: the share that is right within each original class, averaged over the classes seen.
+
+    ``by_label`` int64 [G, L, kinds]: counts of each group and label; ``is_right`` bool [kinds].
+    """
+    averages = np.full(len(by_label), np.nan)
+    for group, of_labels in enumerate(by_label):
+        seen, hits = of_labels.sum(axis=1), of_labels @ is_right
+        if seen.any():
             averages[group] = np.mean(hits[seen > 0] / seen[seen > 0])
     return averages
 

@@ -276,8 +276,12 @@ class TestLocalCopy:
         other = OFFICIAL.replace(before, after, 1)
         assert other != OFFICIAL
         (tmp_path / "mine.json").write_bytes(other)
-        with pytest.raises(InputError, match=r"mine.json: not the file that is meant: [0-9,]+ bytes instead of "):
+        with pytest.raises(
+            InputError, match=r"mine.json: not the file that is meant: [0-9,]+ bytes instead of "
+        ) as told:
             fetch("labels", copy_from=tmp_path / "mine.json")
+        is_readable = before != b"{"
+        assert (f"--annotations {tmp_path / 'mine.json'}" in str(told.value)) == is_readable
         assert world.kept == []
 
     def test_what_went_bad_of_the_same_content_is_not_used(self, world, tmp_path):

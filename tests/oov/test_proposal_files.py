@@ -37,11 +37,20 @@ def test_many_pairs_give_the_same_names_as_each_by_itself(program, cases, tmp_pa
         assert together == alone
 
 
+def test_classes_in_a_file_may_be_names_and_wnids(program, cases, tmp_path):
+    named = tmp_path / "named.csv"
+    named.write_text("prediction,target\ntench,barracouta\nn04376876,grand piano\n", encoding="utf-8")
+    program("proposals", "--cases", named, "--out", tmp_path / "named_out.csv")
+    program("proposals", "--cases", cases, "--out", tmp_path / "out.csv")
+    by_index = [row for row in rows_of(tmp_path / "out.csv") if row["prediction"] == "0"]
+    assert by_index == [row for row in rows_of(tmp_path / "named_out.csv") if row["prediction"] == "0"]
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         pytest.param("a,b\n1,2\n", "not a table of pairs", id="other columns"),
-        pytest.param("prediction,target\n1,tench\n", "not a table of pairs", id="names in a file"),
+        pytest.param("prediction,target\n1,tensh\n", "no class 'tensh'. Did you mean tench", id="no such name"),
         pytest.param("prediction,target\n1,1000\n", "1 index outside 0..999 (first: 1000)", id="no class"),
         pytest.param("", "not a table of pairs", id="empty"),
     ],

@@ -99,3 +99,9 @@ def test_an_unknown_name_is_refused_with_the_known_ones():
     with pytest.raises(InputError, match=r"--class-axis: no axis and no file '12345'.*1001.*21841.*imagenet-a"):
         class_axis("12345", LABELS)
     assert {"imagenet-1k", "1001", "11221", "11821", "21841", "21842", "21843"} <= set(axis_names())
+
+
+def test_blank_lines_at_the_end_are_no_positions_and_one_in_between_is_not_passed_over(tmp_path):
+    assert axis_from(tmp_path, f"{GOLDFISH}\n{TENCH}\n\n\n") == [1, 0]
+    with pytest.raises(InputError):
+        axis_from(tmp_path, f"{GOLDFISH}\n\n{TENCH}\n")

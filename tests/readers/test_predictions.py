@@ -9,7 +9,8 @@ import pytest
 from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.annotations import read_annotations, read_real
-from imagenet_errors.readers.predictions import ReadRules, model_name, prediction_files, read_predictions
+from imagenet_errors.readers.model_files import model_files, model_name
+from imagenet_errors.readers.predictions import ReadRules, read_predictions
 
 LABELS = imagenet_1k()
 PARTIAL = ReadRules(allow_partial=True)
@@ -23,8 +24,8 @@ def write(folder, *names):
 
 
 def found(folder, *given):
-    files = prediction_files([folder / one for one in given] or [folder])
-    return [path.relative_to(folder).as_posix() for path in files]
+    models = model_files([folder / one for one in given] or [folder])
+    return [path.relative_to(folder).as_posix() for model in models for path in model.paths]
 
 
 @pytest.mark.parametrize(
@@ -57,6 +58,28 @@ class TestFiles:
         (tmp_path / "order.json").write_text(json.dumps(["a.JPEG", "b.JPEG"], indent=1))
         assert found(tmp_path) == ["top5preds.npy"]
 
+    def test_parts_of_one_model_are_grouped_by_their_names(self, tmp_path):
+        write(tmp_path, "vit-rank-0.csv", "vit-rank-1.csv", "resnet-18.csv", "resnet-34.csv", "deit_part_7.csv")
+        models = [(model.model, len(model.paths)) for model in model_files([tmp_path])]
+        assert models == [("deit_part_7", 1), ("resnet-18", 1), ("resnet-34", 1), ("vit", 2)]
+
+    def test_tables_in_folders_are_named_by_the_folder(self, tmp_path):
+        write(tmp_path, "vit.parquet/part-00000-ab.snappy.parquet", "vit.parquet/part-00001-ab.snappy.parquet")
+        write(tmp_path, "vit.parquet/_SUCCESS")
+        write(tmp_path / "hive", "rank=0/a.csv", "rank=1/a.csv")
+        (spark,) = model_files([tmp_path])
+        (given,) = model_files([tmp_path / "vit.parquet"])
+        (hive,) = model_files([tmp_path / "hive"])
+        assert [(one.model, len(one.paths)) for one in (spark, given, hive)] == [("vit", 2), ("vit", 2), ("hive", 2)]
+
+    def test_links_that_lead_nowhere_are_named_and_not_passed_over(self, tmp_path):
+        (tmp_path / "gone.csv").symlink_to(tmp_path / "nothing.csv")
+        (tmp_path / "loop.csv").symlink_to(tmp_path / "loop.csv")
+        assert found(tmp_path) == ["gone.csv", "loop.csv"]
+        for model in model_files([tmp_path]):
+            with pytest.raises(InputError, match=r"(gone|loop).csv: "):
+                read_predictions(model.path, read_real(LABELS), LABELS, rules=PARTIAL)
+
     def test_files_are_taken_in_the_order_given_and_once_each(self, tmp_path):
         write(tmp_path, "b.csv", "a.csv")
         assert found(tmp_path, "b.csv", "a.csv", "../" + tmp_path.name + "/b.csv") == ["b.csv", "a.csv"]
@@ -74,11 +97,11 @@ class TestFiles:
         write(tmp_path, "x/m.csv", "y/m.csv", "x/m.json")
         (tmp_path / "empty").mkdir()
         with pytest.raises(InputError, match=said):
-            prediction_files([tmp_path / one for one in given])
+            model_files([tmp_path / one for one in given])
 
     def test_no_file_at_all_is_refused(self):
         with pytest.raises(InputError, match=r"PREDICTIONS: no file given.*--demo"):
-            prediction_files([])
+            model_files([])
 
 
 class TestReading:

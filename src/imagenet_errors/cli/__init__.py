@@ -14,7 +14,7 @@ from importlib import import_module
 from cyclopts import App, CycloptsError, Parameter
 
 from imagenet_errors import __version__
-from imagenet_errors.problems import InputError
+from imagenet_errors.problems import InputError, printable
 
 COMMANDS = {
     "evaluate": "evaluate resnet50.csv --annotations real --out runs/resnet50",
@@ -24,6 +24,7 @@ COMMANDS = {
     "compare": "compare runs/all:resnet50 runs/all:vit_base --format markdown",
     "check": "check runs/resnet50 --fail-if 'model_failure > 0.35' --fail-if 'mla < 0.88'",
     "figures": "figures runs/all --published --out figures",
+    "export": "export runs/resnet50 --to fiftyone --images imagenet/val --out for_fiftyone",
     "predict": "predict resnet50 'vit_*' --images imagenet/val --out predictions",
     "batch": "batch 'resnet*' --images imagenet/val --annotations multilabel --out runs/all",
     "evidence": "evidence runs/preds --images imagenet/val --train-images imagenet/train --out oov.parquet",
@@ -35,6 +36,13 @@ COMMANDS = {
     "data": "data list",
 }
 """Every command, in the order of the help, with an example that stands under its own."""
+
+ANSWERS_IN_FILES = frozenset(
+    ("evaluate", "report", "figures", "predict", "batch", "evidence", "agreement", "sensitivity", "export")
+)
+"""The commands that ``--quiet`` lets print nothing but what failed; the answer of the others is what they print."""
+QUIET = "--quiet"
+_EPILOGUE = f"With {QUIET}, remarks and progress are left out; commands that write files print only what failed."
 
 BAD_INPUT, INTERRUPTED, TERMINATED = 2, 130, 143
 
@@ -49,6 +57,7 @@ def program(arguments: Sequence[str]) -> App:
     app = App(
         name="imagenet-errors",
         help="How bad are an ImageNet model's mistakes? Every top-1 error gets its least severe explanation.",
+        help_epilogue=_EPILOGUE,
         version=f"imagenet-errors {__version__}",
         error_formatter=usage_text,
         suppress_keyboard_interrupt=False,
@@ -62,7 +71,7 @@ def program(arguments: Sequence[str]) -> App:
         if isinstance(command, App):
             app.command(command, name=name)
         else:
-            app.command(command, name=name, help_epilogue=f"Example: imagenet-errors {COMMANDS[name]}")
+            app.command(command, name=name, help_epilogue=f"Example: imagenet-errors {COMMANDS[name]}\n\n{_EPILOGUE}")
     return app
 
 
@@ -70,8 +79,8 @@ class Terminated(KeyboardInterrupt):
     """The program was asked to end, by SIGTERM: it cleans up as after Ctrl-C."""
 
 
-def _end_on_sigterm() -> None:
-    """Let SIGTERM (of Slurm, docker, timeout) interrupt the program; processes forked from it just end."""
+def _end_on_signals() -> None:
+    """Let Ctrl-C and SIGTERM (of Slurm, docker, timeout) interrupt the program; processes forked from it just end."""
     program_id = os.getpid()
 
     def end(signum: int, _frame: object) -> None:
@@ -82,11 +91,37 @@ def _end_on_sigterm() -> None:
 
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, end)
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # as nohup and shells leave it in the background
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+class _NoPandas:
+    """Finds no pandas, wherever it is installed."""
+
+    def find_spec(self, fullname: str, _path: object = None, _target: object = None) -> None:
+        """Refuse pandas; leave all others to the next finder."""
+        if fullname == "pandas":
+            raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+
+
+def _spare_pandas() -> None:
+    """Let pyarrow ask for pandas once and find none: it would import it to see whether a list is one of its columns.
+
+    Nothing of this program is. ``to_pandas`` asks again, and finds it.
+    """
+    import pyarrow as pa
+
+    absent = _NoPandas()
+    sys.meta_path.insert(0, absent)
+    try:
+        pa.array([])
+    finally:
+        sys.meta_path.remove(absent)
 
 
 def main() -> None:
     """Run the program; what the user gave wrongly ends with status 2 and one message, no traceback."""
-    _end_on_sigterm()
+    _spare_pandas()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal whose encoding has no bars still shows the figures
@@ -95,7 +130,10 @@ def main() -> None:
 
 def _run(arguments: list[str]) -> int:
     try:
-        status = program(arguments)(arguments) or 0
+        arguments = _heard(arguments)
+        app = program(arguments)
+        _end_on_signals()
+        status = app(arguments) or 0
         sys.stdout.flush()
     except InputError as error:
         return _end(f"Error: {error}", BAD_INPUT)
@@ -111,13 +149,24 @@ def _run(arguments: list[str]) -> int:
     except OSError as error:
         _silence()
         place = error.filename or "what was to be written"
-        return _end(f"Error: {place}: {error.strerror}. Nothing was left half-written.", BAD_INPUT)
+        return _end(f"Error: {place}: {error.strerror or error}. Nothing was left half-written.", BAD_INPUT)
     return int(status)
+
+
+def _heard(arguments: list[str]) -> list[str]:
+    """Take ``--quiet`` out of the command line, wherever before ``--`` it stands, and be quiet."""
+    from imagenet_errors.cli.screen import speak
+
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    is_quiet = QUIET in arguments[:end]
+    kept = [one for place, one in enumerate(arguments) if one != QUIET or place >= end]
+    speak(answers=not is_quiet or not ANSWERS_IN_FILES.intersection(kept[:1]), remarks=not is_quiet)
+    return kept
 
 
 def _end(message: str, status: int) -> int:
     with suppress(OSError):
-        print(message, file=sys.stderr)
+        print(printable(message), file=sys.stderr)
     return status
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from imagenet_errors.cli import options, predicting
+from imagenet_errors.cli.evaluate import end_of_run
 from imagenet_errors.cli.options import COMPUTING, SOME_FAILED, BasisOptions, EvidenceFiles
 from imagenet_errors.cli.predicting import Computing
 from imagenet_errors.cli.screen import console, progress, remark
@@ -110,6 +111,7 @@ def _end(result: BatchResult, request: Any) -> int:
 
     if result.evaluation is not None:
         console().print(evaluation_view(result.evaluation, request.out))
+        end_of_run(result.evaluation.failures, request.out, replaces=False)
     else:
         for failure in result.failures:
             remark(f"{failure.model}: {failure.reason}")

@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from imagenet_errors.cli import options
-from imagenet_errors.cli.screen import console, say, say_json
+from imagenet_errors.cli.screen import console, say, say_json, waiting
 from imagenet_errors.problems import InputError
 
 Side = Annotated[str, Parameter(help="RUN, or RUN:MODEL where the run has several.", group=options.INPUTS)]
@@ -31,7 +31,8 @@ def compare(
 
     if format_ not in FORMATS:
         raise InputError("--format", f"no format {format_!r}", fix=f"Known: {', '.join(FORMATS)}.")
-    comparison = compare_models(parse_side(first), parse_side(second))
+    with waiting("Comparing"):
+        comparison = compare_models(parse_side(first), parse_side(second))
     if as_json:
         say_json(comparison.as_json())
     elif format_ == "markdown":

@@ -19,7 +19,7 @@ from imagenet_errors.cli.options import (
     ReadingOptions,
     needed,
 )
-from imagenet_errors.cli.screen import console, meter, progress, say_json
+from imagenet_errors.cli.screen import console, meter, next_step, progress, say_json
 from imagenet_errors.problems import InputError
 
 if TYPE_CHECKING:
@@ -166,6 +166,8 @@ def find_evidence(
     else:
         for line in done_lines(outcome, planned):
             console().print(line, soft_wrap=True, markup=False)
+        labels = (word for name in basis.annotations for word in ("--annotations", name))
+        next_step("Next", "evaluate", *predictions, *labels, "--oov-evidence", request.out)
     return SOME_FAILED if outcome.n_failures else 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from imagenet_errors.cli import options, predicting
 from imagenet_errors.cli.options import SOME_FAILED, needed
 from imagenet_errors.cli.predicting import Computing
-from imagenet_errors.cli.screen import console, remark
+from imagenet_errors.cli.screen import console, next_step, remark
 
 
 def predict(
@@ -37,4 +37,5 @@ def predict(
         for number, outcome in enumerate(outcomes, start=1):
             predicting.outcome_line(outcome, number, len(planned.missing))
             n_failed += outcome.content is None
+        next_step("Next", "evaluate", folder)
     return SOME_FAILED if n_failed else 0

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from imagenet_errors.cli import options
-from imagenet_errors.cli.screen import console, say_json
+from imagenet_errors.cli.screen import console, say_json, waiting
 from imagenet_errors.problems import InputError
 
 PublishedStatistics = Annotated[
@@ -80,18 +80,18 @@ def report(
             raise InputError("report", "of what?", fix="Pass RUN_DIR or --published.")
         written = write_published(published_statistics, out or Path(DEFAULT_NAME))
     else:
-        written = write_report(
-            ReportRequest(
-                run=run_dir,
-                out=out,
-                models=tuple(dict.fromkeys(model)),
-                images=images,
-                published=published_statistics,
-                factors=factors,
-                n_thumbnails=thumbnails,
-                n_cases=cases,
-            )
+        request = ReportRequest(
+            run=run_dir,
+            out=out,
+            models=tuple(dict.fromkeys(model)),
+            images=images,
+            published=published_statistics,
+            factors=factors,
+            n_thumbnails=thumbnails,
+            n_cases=cases,
         )
+        with waiting("Writing the page"):
+            written = write_report(request)
     if as_json:
         facts = {"path": str(written.path), "n_bytes": written.n_bytes, "n_cases": written.n_cases}
         say_json(facts | {"notes": written.notes})

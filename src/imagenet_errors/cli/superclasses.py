@@ -27,7 +27,11 @@ Classes = Annotated[
 @superclasses.default
 def show(
     name: Annotated[
-        str, Parameter(help="A superclass, or a class by index, wnid or name; all without.", group=options.INPUTS)
+        str,
+        Parameter(
+            help="A superclass, a class by index, wnid or name, or a kind such as dog; all without.",
+            group=options.INPUTS,
+        ),
     ] = "",
     /,
     *,
@@ -54,6 +58,8 @@ def show(
         say(json.dumps(chosen, ensure_ascii=False))
     elif found is None:
         console().print(all_view(relation, labels))
+    elif found.is_kind:
+        console().print(all_view(relation, labels, rows=found.rows))
     elif found.class_index is None:
         console().print(superclass_view(found.rows[0], relation, labels))
     else:

@@ -16,11 +16,12 @@ from imagenet_errors.downloads.registry import (
     PublishedSource,
     layouts,
     names_for,
-    sha256_of,
     source,
     sources,
 )
-from imagenet_errors.downloads.transfer import CACHE_VARIABLE, PARTIAL, Transfer, unwritable
+from imagenet_errors.downloads.transfer import PARTIAL, Transfer, unwritable
+from imagenet_errors.files import sha256_of
+from imagenet_errors.prepared import cache_folder
 from imagenet_errors.problems import InputError, counted
 
 MIRROR_VARIABLE = "IMAGENET_ERRORS_MIRROR"
@@ -44,14 +45,6 @@ class Connection:
     is_offline: bool = field(default_factory=_is_offline)
     say: Callable[[str], None] = _say
     unreachable: set[str] = field(default_factory=set)
-
-
-def cache_folder() -> Path:
-    """Return the folder for downloads: ``$IMAGENET_ERRORS_CACHE``, or the user's cache."""
-    import pooch
-
-    own = os.environ.get(CACHE_VARIABLE)
-    return Path(own) if own else Path(pooch.os_cache("imagenet-errors"))
 
 
 def resolve(name_or_path: str | Path, option: str, network: Connection | None = None) -> tuple[Path, ...]:
@@ -217,20 +210,25 @@ def _copy_of(file: PublishedFile, given: Path) -> Path | None:
 
 def _has_same_content(name: str, given: Path) -> bool:
     content = source(name).content
-    if not content or not given.is_file():
-        return False
+    return bool(content) and given.is_file() and _content(given) == content
+
+
+def _content(given: Path) -> str:
+    """Return the digest of an annotations file's labels; nothing if it is none."""
     from imagenet_errors.downloads.content import content_of
 
     try:
-        return content_of(given) == content
+        return content_of(given)
     except InputError:
-        return False
+        return ""
 
 
 def _not_meant(name: str, given: Path, missing: list[PublishedFile]) -> InputError:
     first, n_files = missing[0], len(layouts(name)[0])
     if given.is_file() and n_files == 1:
         fix = f"{name} is {first.file_name} ({first.identity})."
+        if source(name).content and _content(given):
+            fix += f" It can be used as it is, as a label set of its own: --annotations {given}"
         return InputError(given, f"not the file that is meant: {first.problem_of(given)}", fix=fix)
     what = f"{counted(len(missing), 'file')} of {name} not in it" if given.is_dir() else f"not all of {name}"
     fix = "Name the file itself, or a folder that has it."

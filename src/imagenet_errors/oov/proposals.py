@@ -308,23 +308,33 @@ def proposer_of(superclasses: Path | None = None) -> Proposer:
 
 
 def read_pairs(path: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Read class indices from a CSV with the columns ``prediction`` and ``target``.
+    """Read classes, by index, wnid or name, from a CSV with the columns ``prediction`` and ``target``.
 
     Raises
     ------
     InputError
-        The file is not there, or is no such table.
+        The file is not there, is no such table, or a class is not known.
     """
     import pyarrow.csv
 
     try:
         table = pyarrow.csv.read_csv(path)
-        prediction, target = (table[name].cast(pa.int64()).to_numpy() for name in ("prediction", "target"))
+        prediction, target = (_classes_of(table[name], path) for name in ("prediction", "target"))
     except (OSError, KeyError, pa.ArrowException) as error:
         raise InputError(
-            path, f"not a table of pairs: {error}", fix="Give a CSV with integer columns prediction,target."
+            path, f"not a table of pairs: {error}", fix="Give a CSV with columns of classes prediction,target."
         ) from None
     return prediction, target
+
+
+def _classes_of(column: pa.ChunkedArray, path: Path) -> NDArray[np.int64]:
+    """Return class indices int64 [n] of a column of indices, or of texts that mean classes."""
+    if not pa.types.is_string(column.type):
+        return np.asarray(column.cast(pa.int64()).to_numpy(), dtype=np.int64)
+    labels, written = imagenet_1k(), column.combine_chunks().dictionary_encode()
+    index = [labels.look_up(text, where=path) for text in written.dictionary.to_pylist()]
+    classes: NDArray[np.int64] = np.asarray(index, dtype=np.int64)[written.indices.to_numpy(zero_copy_only=False)]
+    return classes
 
 
 def write_proposals(proposer: Proposer, prediction: NDArray[np.int64], target: NDArray[np.int64], out: Path) -> int:

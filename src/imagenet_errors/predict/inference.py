@@ -6,6 +6,7 @@ A row whose outputs hold NaN or +infinity, or whose image cannot be decoded, is 
 from __future__ import annotations
 
 import os
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -209,10 +210,13 @@ def _forward(
     return torch.cat(parts) if len(parts) > 1 else parts[0]
 
 
-def _precision(name: str, device: Any) -> Any:
+def _precision(name: str, device: Any) -> AbstractContextManager[Any]:
     import torch
 
-    return torch.autocast(device.type, dtype=getattr(torch, name), enabled=name != "float32")
+    if name == "float32":
+        return nullcontext()
+    precision: AbstractContextManager[Any] = torch.autocast(device.type, dtype=getattr(torch, name))
+    return precision
 
 
 def is_out_of_memory(error: BaseException) -> bool:

@@ -20,6 +20,7 @@ from imagenet_errors.readers.headers import words_of
 from imagenet_errors.readers.raw import Candidate, RawPredictions
 from imagenet_errors.readers.scores import ArrayScores, rows_a_chunk
 from imagenet_errors.readers.values import class_indices, has_no_value, numbers, pick, to_numpy, value_matrix
+from imagenet_errors.recent import remembered, shared
 
 NO_CLASS = "no class given"
 CONFIDENCE_IS_NAN = "the confidence is NaN"
@@ -96,14 +97,18 @@ def best_rows(fields: Sequence[Field], roles: Roles, *, where: Path) -> NDArray[
     states = roles.index or roles.label
     if roles.name is None or states is None or states.n_values > 1 or states.is_list:
         return None
-    image = _codes(roles.name)
+    image = _image_codes(shared(roles.name.members[0]))
     n_images = int(image.max(initial=-1)) + 1
     if n_images == len(image):
         return None
     ranks = [field for field in fields if "rank" in words_of(field.header) and field.content is Content.INTEGER]
     if ranks:
         worth = -class_indices(ranks[0].members[0], where=where, header=ranks[0].header).astype(np.float64)
-    elif roles.confidence is not None and roles.confidence.n_values == 1 and _are_ranked(image, _codes(states)):
+    elif (
+        roles.confidence is not None
+        and roles.confidence.n_values == 1
+        and _are_ranked(image, _codes(states.members[0]))
+    ):
         values = to_numpy(numbers(roles.confidence.members[0], where=where, header=roles.confidence.header))
         worth = np.where(np.isnan(values), np.inf, values)
     else:
@@ -113,11 +118,14 @@ def best_rows(fields: Sequence[Field], roles: Roles, *, where: Path) -> NDArray[
     return np.sort(order[first])
 
 
-def _codes(field: Field) -> NDArray[np.int64]:
+def _codes(column: pa.Array) -> NDArray[np.int64]:
     """Return int64 [n]: one number for each distinct value."""
-    encoded = pc.dictionary_encode(field.members[0].cast(pa.string()), null_encoding="encode")
+    encoded = pc.dictionary_encode(column.cast(pa.string()), null_encoding="encode")
     codes: NDArray[np.int64] = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return codes
+
+
+_image_codes = remembered(_codes)
 
 
 def _are_ranked(image: NDArray[np.int64], state: NDArray[np.int64]) -> bool:
@@ -141,7 +149,7 @@ def assemble(roles: Roles, source: Columns, *, n_rows: int) -> RawPredictions:
     return RawPredictions(
         format=source.format + _shape_words(roles),
         n_rows=n_rows,
-        names=None if roles.name is None else _names(roles.name.members[0]),
+        names=None if roles.name is None else _names(shared(roles.name.members[0])),
         index=index,
         text=text,
         ranks=None if roles.index is None else _ranks(roles.index, place, where=where),
@@ -160,10 +168,15 @@ def _candidate(claim: Claim, where: Path) -> Candidate:
     index, label = claim.index, claim.label
     return Candidate(
         claim.header,
-        None if index is None else class_indices(index.members[0], where=where, header=index.header),
-        None if label is None else _text(label.members[0]),
+        None if index is None else class_indices(_first(index, where), where=where, header=index.header),
+        None if label is None else _text(_first(label, where)),
         claim.is_named,
     )
+
+
+def _first(field: Field, where: Path) -> pa.Array:
+    """Return the first of each row's values."""
+    return pick(field, np.zeros(len(field.members[0]), dtype=np.int64), where=where)
 
 
 def _ranks(field: Field, place: NDArray[np.int64], *, where: Path) -> NDArray[np.int64] | None:
@@ -181,6 +194,7 @@ def _narrow_type(field: Field | None) -> str:
     return str(kind) if kind is not None and pt.is_integer(kind) and kind.bit_width == 8 else ""
 
 
+@remembered
 def _names(array: pa.Array) -> pa.StringArray:
     """Return names as text, exactly as written; null becomes the empty name, which no image has."""
     if pt.is_floating(array.type):  # whole numbers that a missing one turned into floats: 293.0 is 293

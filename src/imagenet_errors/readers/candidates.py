@@ -5,7 +5,7 @@ A column that is right in every image holds the original labels, whatever it is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from imagenet_errors.images import ImageIndex
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
-from imagenet_errors.readers.class_axis import axis_names, class_axis
+from imagenet_errors.readers.class_axis import BACKGROUND_FIRST, DEVKIT, IMAGENET_1K, class_axis
 from imagenet_errors.readers.match import MatchRules, rows_of
 from imagenet_errors.readers.order import ENOUGH_ROWS
 from imagenet_errors.readers.raw import Candidate, RawPredictions
@@ -26,8 +26,10 @@ from imagenet_errors.tables import Annotations
 
 IS_TRUTH = 0.99
 """Share of right rows from which on a column holds the original labels: of 98 real models none reaches 0.93."""
+_NO_MODEL = 0.93
 _FEWER_THAN_RANDOM = 0.02
 _CLEARLY_BETTER = 3
+_CLEARLY_RIGHT = 0.2
 _SUBMITTED = 5
 """Classes a line in a submission to ILSVRC."""
 
@@ -80,6 +82,9 @@ def told_apart(raw: RawPredictions, reader: Reader) -> list[tuple[str, Resolved]
         Several columns may be the prediction and the images' labels do not settle which.
     """
     if not raw.candidates:
+        kit = _on_the_kits_axis(raw, reader)
+        if kit is not None:
+            return [("", kit)]
         _refuse_submission(raw, reader)
         return [("", _by_index_or_text(_from_0(raw, reader), reader))]
     readings = list(_readings(raw, reader))
@@ -88,15 +93,20 @@ def told_apart(raw: RawPredictions, reader: Reader) -> list[tuple[str, Resolved]
     notes = tuple(_truth_note(one) for one in truth)
     models = [one for one in others if not one.candidate.is_named]
     named = [one for one in others if one.candidate.is_named]
-    if len(named) == 1:
-        return [("", _with_notes(named[0].resolved, _unused(models)))]
-    if len(named) > 1 or not others or _too_few(truth, others):
+    if len(named) > 1 or not others or _too_few(truth, others) or _may_be_labels(named, models):
         _ask(readings, reader.path)
+    if len(named) == 1:
+        return [("", _with_notes(named[0].resolved, (*notes, *_unused(models))))]
     if len(models) == 1:
         taken = f"Column {models[0].candidate.header!r} was taken for the predicted class."
         return [("", _with_notes(models[0].resolved, (*notes, taken)))]
     shared = (*notes, f"The file holds {len(models):,} models, a column each.")
     return [(one.candidate.header, _with_notes(one.resolved, shared)) for one in models]
+
+
+def _may_be_labels(named: list[_Reading], models: list[_Reading]) -> bool:
+    """Say whether a column called ``label`` is right more often than any model, beside one that may be a model's."""
+    return any(one.right > _NO_MODEL for one in named) and any(one.right > _FEWER_THAN_RANDOM for one in models)
 
 
 def _too_few(truth: list[_Reading], others: list[_Reading]) -> bool:
@@ -181,7 +191,7 @@ def _from_0(raw: RawPredictions, reader: Reader) -> RawPredictions:
         return raw
     axis = class_axis(reader.axis_name, reader.labels)
     places = raw.index if raw.ranks is None else raw.ranks
-    if axis.name in axis_names() or places.max(initial=0) > axis.width or (places == 0).any():
+    if axis.name in (IMAGENET_1K, BACKGROUND_FIRST) or places.max(initial=0) > axis.width or (places == 0).any():
         return raw
     shifted = replace(
         raw,
@@ -196,6 +206,29 @@ def _from_0(raw: RawPredictions, reader: Reader) -> RawPredictions:
     except InputError:  # rows without names fit no order in one of the two readings
         return raw
     return shifted if from_1 > _CLEARLY_BETTER * as_written else raw
+
+
+def _on_the_kits_axis(raw: RawPredictions, reader: Reader) -> Resolved | None:
+    """Return the classes as ids of ILSVRC's development kit, from 1, where they are right so and only so."""
+    if reader.axis_name is not None or raw.index is None or raw.text is not None or raw.scores is not None:
+        return None
+    if raw.n_rows < ENOUGH_ROWS or raw.index.max() > len(reader.labels) or (raw.index == 0).any():
+        return None
+    if _right_or_0(reader.resolve, raw, reader) > _CLEARLY_RIGHT:
+        return None
+    kit = replace(reader, axis_name=DEVKIT)
+    if _right_or_0(lambda one: kit.resolve(_from_0(one, kit)), raw, reader) <= _CLEARLY_RIGHT:
+        return None
+    return _with_notes(kit.resolve(_from_0(raw, kit)), ("Only as ids of ILSVRC's development kit are they right.",))
+
+
+def _right_or_0(resolve: Callable[[RawPredictions], Resolved], raw: RawPredictions, reader: Reader) -> float:
+    """Return the share of right rows; 0 where too few can be compared, or rows without names fit no order."""
+    try:
+        n_rows, right = reader.right(resolve(raw))
+    except InputError:
+        return 0.0
+    return right if n_rows >= ENOUGH_ROWS else 0.0
 
 
 def _refuse_submission(raw: RawPredictions, reader: Reader) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -12,14 +12,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from imagenet_errors.images import ImageIndex
+from imagenet_errors.images import index_of
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.candidates import Reader, told_apart
-from imagenet_errors.readers.formats import ENDINGS, raw_of
 from imagenet_errors.readers.match import MatchRules, match
 from imagenet_errors.readers.memory import InMemory
-from imagenet_errors.readers.opened import opened
+from imagenet_errors.readers.model_files import ModelFiles, model_name
+from imagenet_errors.readers.parts import read_together
 from imagenet_errors.readers.raw import RawPredictions
 from imagenet_errors.readers.resolve import Resolved, rows_taken
 from imagenet_errors.tables import Annotations, Predictions
@@ -52,9 +52,14 @@ class ModelReading:
 
 
 def read_models(
-    given: Path | InMemory, annotations: Annotations, labels: LabelSpace, *, rules: ReadRules, name: str = ""
+    given: Path | ModelFiles | InMemory,
+    annotations: Annotations,
+    labels: LabelSpace,
+    *,
+    rules: ReadRules,
+    name: str = "",
 ) -> tuple[ModelReading, ...]:
-    """Read predictions of any known form: one model, or, of a table with a column a model, several.
+    """Read predictions of any known form: one model, its parts joined, or, of a table with a column a model, several.
 
     ``name``: what a single model is called; otherwise it is named by its file.
 
@@ -63,13 +68,14 @@ def read_models(
     InputError
         The file cannot be read, or its classes or rows cannot be told.
     """
-    path = given.path if isinstance(given, InMemory) else given
+    path = given if isinstance(given, Path) else given.path
+    called = name or (model_name(given) if isinstance(given, Path) else given.model)
     matching = MatchRules(rules.row_order, rules.allow_partial, rules.check_order)
-    images = ImageIndex(annotations.file_names)
+    images = index_of(annotations.file_names)
     reader = Reader(annotations, labels, images, matching, rules.class_axis, path, rules.mask_classes)
 
     def reading(header: str, resolved: Resolved) -> ModelReading:
-        model = _as_file_name(header) or name or model_name(path)
+        model = _as_file_name(header) or called
         return ModelReading(model, lambda: match(resolved, annotations, labels, model=model, path=path, rules=matching))
 
     def readings(raw: RawPredictions) -> tuple[ModelReading, ...]:
@@ -77,19 +83,18 @@ def read_models(
             return tuple(reading(header, resolved) for header, resolved in told_apart(raw, reader))
         alone = reader.resolve(raw)
         return tuple(
-            reading(f"{name or model_name(path)} {setting}", rows_taken(alone, rows))
-            for setting, rows in _settings(raw, rules.setting)
+            reading(f"{called} {setting}", rows_taken(alone, rows)) for setting, rows in _settings(raw, rules.setting)
         )
 
     if isinstance(given, InMemory):
         return readings(given.raw)
-    with opened(path) as file:
-        return readings(replace(raw_of(file, columns=rules.columns), sha256=file.sha256))
+    with read_together(given if isinstance(given, ModelFiles) else (given,), columns=rules.columns) as raw:
+        return readings(raw)
 
 
 def _as_file_name(header: str) -> str:
-    """Return a column's header as a model's name, which is a file's name too: without slashes."""
-    return re.sub(r"[/\\]+", "_", header.strip()).strip(".")
+    """Return a column's header as a model's name, which is a file's name too: no slashes, nothing unprintable."""
+    return re.sub(r"[/\\\x00-\x1f\x7f]+", "_", header.strip()).strip(".")
 
 
 def _written_settings(raw: RawPredictions, pattern: str) -> pa.StringArray:
@@ -128,73 +133,3 @@ def read_predictions(path: Path, annotations: Annotations, labels: LabelSpace, *
             fix="Say which is meant: --column index=NAME.",
         )
     return first.predictions()
-
-
-def model_name(path: Path) -> str:
-    """Return the model's name: the stem; for the published program's ``MODEL/preds.npz``, the folder."""
-    name = path.name
-    if name == "preds.npz":
-        return path.resolve().parent.name
-    while Path(name).suffix.lower() in ENDINGS:
-        name = Path(name).stem
-    return name
-
-
-def prediction_files(given: Sequence[Path]) -> tuple[Path, ...]:
-    """Return the files meant by files and folders, folders' files in the order of their names.
-
-    Raises
-    ------
-    InputError
-        A path does not exist, a folder holds no predictions, or two files would be the same model.
-    """
-    files: list[Path] = []
-    for path in given:
-        if not path.exists():
-            raise InputError(path, "no such file or folder", fix="Check the path.")
-        found = _inside(path) if path.is_dir() else [path]
-        if not found:
-            raise InputError(path, "no predictions in this folder", fix=f"Known endings: {', '.join(ENDINGS)}.")
-        files += found
-    if not files:
-        raise InputError("PREDICTIONS", "no file given", fix="Name files or folders of predictions, or pass --demo.")
-    once: dict[Path, Path] = {}
-    for path in files:
-        once.setdefault(path.resolve(), path)
-    files = list(once.values())
-    _refuse_twins(files)
-    return tuple(files)
-
-
-def _inside(folder: Path) -> list[Path]:
-    nested = [*folder.glob("*"), *folder.glob("*/preds.npz")]
-    return sorted(
-        path
-        for path in nested
-        if path.is_file()
-        and path.suffix.lower() in ENDINGS
-        and path.name != "samples_info.npz"
-        and not path.name.startswith(".")
-        and path.stem.upper() != "README"
-        and not _lies_beside(path)
-    )
-
-
-def _lies_beside(path: Path) -> bool:
-    """Return True for a list of names (a row order) and for the probabilities that belong to classes."""
-    if path.suffix == ".npy" and "probs" in path.name:
-        return path.with_name(path.name.replace("probs", "preds")).is_file()
-    with path.open("rb") as file:
-        return path.suffix == ".json" and b"".join(file.read(64).split()).startswith(b'["')
-
-
-def _refuse_twins(files: Sequence[Path]) -> None:
-    owner: dict[str, Path] = {}
-    for path in files:
-        other = owner.setdefault(model_name(path), path)
-        if other != path:
-            raise InputError(
-                path,
-                f"is the same model as {other}: both are named {model_name(path)!r}",
-                fix="A model is named by its file's stem; rename one of them.",
-            )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imagenet_errors.extras import needs
+from imagenet_errors.shipped import needs
 
 TWO_PIECE_SPLIT = 90.0
 """MLA in percent at which the portion of model failures starts to fall faster.

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import difflib
 import html
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -20,6 +21,7 @@ from rich.text import Text
 from imagenet_errors.evidence.superclasses import Superclasses
 from imagenet_errors.labels import GROUPS, LabelSpace
 from imagenet_errors.problems import InputError, counted
+from imagenet_errors.wordnet import load_wordnet
 
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1f2328; --soft: #59636e; --line: #d1d9e0; --ground: #fff; --tile: #f6f8fa; }
@@ -47,19 +49,24 @@ _SHOWN_MEMBERS = 6
 
 @dataclass(frozen=True)
 class Found:
-    """What a person's word means: superclasses, and the class if it is one's name (else None)."""
+    """What a person's word means: superclasses, and the class if it is one's name (else None).
+
+    ``is_kind``: the word names no superclass and no class but a kind of thing that members of these superclasses are.
+    """
 
     rows: tuple[int, ...]
     class_index: int | None = None
+    is_kind: bool = False
 
 
 def find(written: str, superclasses: Superclasses, labels: LabelSpace) -> Found:
-    """Return the superclass of that name, or the superclasses of the class meant by an index, a wnid or a name.
+    """Return the superclass of that name, the superclasses of the class meant by an index, a wnid or a name, or those
+    that hold what WordNet calls so: ``dog`` finds whatever contains dogs.
 
     Raises
     ------
     InputError
-        Neither is called so; the text suggests names of both.
+        Nothing is called so; the text suggests names.
     """
     folded = [name.casefold() for name in superclasses.names]
     key = " ".join(written.replace("_", " ").split()).casefold()
@@ -68,6 +75,9 @@ def find(written: str, superclasses: Superclasses, labels: LabelSpace) -> Found:
     try:
         index = labels.look_up(written, where="superclasses")
     except InputError as error:
+        holding = containing(key, superclasses, labels)
+        if holding:
+            return Found(holding, is_kind=True)
         close = difflib.get_close_matches(key, folded, n=3)
         if not close:
             raise
@@ -75,6 +85,24 @@ def find(written: str, superclasses: Superclasses, labels: LabelSpace) -> Found:
         what = f"no superclass or class {written!r}"
         raise InputError("superclasses", what, fix=f"{error.fix}{also}") from error
     return Found(superclasses.of_class(index), index)
+
+
+def containing(word: str, superclasses: Superclasses, labels: LabelSpace) -> tuple[int, ...]:
+    """Return the superclasses with a member that is a ``word`` by WordNet, or with the word in their name."""
+    wordnet = load_wordnet()
+    words = {word, word.removesuffix("s"), word.removesuffix("es")}
+    rows = [wordnet.row(wnid) for wnid in labels.wnids if wnid]
+    owner, ancestor = wordnet.ancestor_pairs(np.asarray(rows, dtype=np.int64))
+    above, place = np.unique(ancestor, return_inverse=True)
+    lemmas = wordnet.lemma_lists.take(pa.Array.from_buffers(pa.int32(), len(above), [None, pa.py_buffer(above)]))
+    is_meant = [any(lemma.replace("_", " ").casefold() in words for lemma in names) for names in lemmas.to_pylist()]
+    kin = np.unique(owner[np.asarray(is_meant, dtype=np.bool_)[place]])
+    with_wnid = np.flatnonzero([bool(wnid) for wnid in labels.wnids])[kin]
+    return tuple(
+        row
+        for row, (name, classes) in enumerate(zip(superclasses.names, superclasses.members, strict=True))
+        if words & {*name.casefold().split()} or np.isin(classes, with_wnid).any()
+    )
 
 
 def as_json(superclasses: Superclasses) -> dict[str, list[int]]:
@@ -181,16 +209,18 @@ def _listed(classes: NDArray[np.integer], labels: LabelSpace) -> str:
     return ", ".join(names)
 
 
-def all_view(superclasses: Superclasses, labels: LabelSpace) -> RenderableType:
-    """Return a row a superclass, in file order, with its first members."""
+def all_view(superclasses: Superclasses, labels: LabelSpace, *, rows: Sequence[int] | None = None) -> RenderableType:
+    """Return a row a superclass, in file order, with its first members; only of ``rows``, if given."""
     table = Table(show_edge=False, pad_edge=False)
     for column in ("domain", "superclass", "classes", "members"):
         table.add_column(column, justify="right" if column == "classes" else "left")
-    rows = zip(superclasses.domains, superclasses.names, superclasses.members, strict=True)
-    for domain, name, classes in rows:
+    for row in range(len(superclasses)) if rows is None else rows:
+        domain, name, classes = superclasses.domains[row], superclasses.names[row], superclasses.members[row]
         shown = ", ".join(labels.names[index] for index in classes[:_SHOWN_MEMBERS])
         more = f", ... {len(classes) - _SHOWN_MEMBERS} more" if len(classes) > _SHOWN_MEMBERS else ""
         table.add_row(Text(domain), Text(name), str(len(classes)), Text(shown + more))
+    if rows is not None:
+        return Group(table, Text(counted(len(rows), "superclass", "superclasses")))
     n_alone = len(superclasses.singles)
     return Group(table, Text(f"{len(superclasses)} superclasses; {counted(n_alone, 'class', 'classes')} alone"))
 

@@ -41,8 +41,10 @@ VERDICTS = pa.schema(
         ("model", pa.dictionary(pa.int16(), pa.string())),
         ("target_name", CLASS_NAME),
         ("prediction_name", CLASS_NAME),
+        ("wordnet_steps", pa.int16()),
     ]
 )
+"""``wordnet_steps``: how far a model failure is from the nearest accepted label; null for all others."""
 DISTRIBUTION = pa.schema(
     [
         ("model", pa.string()),
@@ -193,10 +195,11 @@ class RunWriter:
         self.table(f"verdicts/{model}.parquet", pa.table(list(columns), schema=VERDICTS))
 
     def table(self, name: str, table: pa.Table) -> None:
-        """Write a table whose columns are worth a dictionary only where they repeat."""
+        """Write a table; columns are worth a dictionary only where they repeat, and bounds where they are cheap."""
         repeats = [c.name for c in table.schema if c.name not in ("file_name", "explanation", "confidence")]
         repeats = ["accepted.list.element" if name == "accepted" else name for name in repeats]
-        pq.write_table(table, self.staged / name, compression="zstd", use_dictionary=repeats)
+        bounded = [c.name for c in table.schema if pa.types.is_integer(c.type) or pa.types.is_floating(c.type)]
+        pq.write_table(table, self.staged / name, compression="zstd", use_dictionary=repeats, write_statistics=bounded)
 
     def manifest(self, manifest: Manifest) -> None:
         """Write ``run.json``."""

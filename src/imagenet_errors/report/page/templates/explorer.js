@@ -203,10 +203,10 @@ const addressWith = (changes) => addressOf({ ...currentState(), page: "", case: 
 // Write the state into the address; ``pushes``: as a step that Back undoes.
 function keep(pushes) {
   const address = `#${addressOf(currentState())}`;
-  showTitle();
-  if (address === location.hash || (address === "#" && location.hash === "")) return;
+  const isKept = address === location.hash || (address === "#" && location.hash === "");
   // Some embeddings refuse to rewrite a file's address; the view itself does not hang on it.
-  try { history[pushes ? "pushState" : "replaceState"](null, "", address); } catch { /* not kept, then */ }
+  try { if (!isKept) history[pushes ? "pushState" : "replaceState"](null, "", address); } catch { /* not kept, then */ }
+  showTitle();
 }
 
 // Show what an address asks for; what it does not name is as at first.

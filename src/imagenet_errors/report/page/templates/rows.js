@@ -75,7 +75,7 @@ function sideOf(place) {
 
 function detailOf(place) {
   const image = cases.image[place];
-  const box = make("div", { class: "detail-text" }, factsOf(place), make("h4", {}, "Why it was judged so"),
+  const box = make("div", { class: "detail-text" }, factsOf(place), make("h3", {}, "Why it was judged so"),
     make("p", { class: "fine" }, "Unpacking …"));
   decisionPaths().then((paths) => box.lastElementChild.replaceWith(...walkOf(place, paths)));
   if (isBare) return make("div", { class: "detail bare" }, box);
@@ -168,7 +168,7 @@ function proposalsOf(place, paths) {
   if (evidence.support !== null) parts.push(`${evidence.support} of the 10 nearest training images belong to a superclass of the prediction`);
   if (evidence.count !== null) parts.push(`${counted(evidence.count, "label")} proposed around the prediction`);
   if (evidence.encoder !== null) parts.push(`encoder ${evidence.encoder}`);
-  return [make("h4", {}, "Outside the vocabulary?"),
+  return [make("h3", {}, "Outside the vocabulary?"),
     parts.length ? make("p", { class: "fine" }, `${parts.join("; ")}.`) : null,
     evidence.neighbours.length ? make("p", {}, "Nearest training images: ", ...evidence.neighbours.flatMap(neighbourOf), ".") : null,
     make("ul", { class: "proposals" }, ...evidence.best.map(proposalOf))].filter((part) => part !== null);
