@@ -78,8 +78,7 @@ def page_rows(explanations: Iterable[Explanations]) -> dict[str, Row]:
             if row["verdict"] in _NOT_ASKED:
                 continue
             methods = by_case.setdefault(f"{row['file_name']}|{row['prediction']}", {})
-            of_type = each.summary.get("types", {}).get(row["error_type"], {})
-            shows = each.shows_pictures and of_type.get("is_evidence", True)
+            shows = each.shows_pictures and row["error_type"] in each.summary.get("shown_types", ERROR_TYPES)
             methods.setdefault(each.method, _shown(row, with_picture=shows))
     return by_case
 
@@ -142,8 +141,9 @@ def _located(rows: Sequence[Row]) -> tuple[Row, str, bool]:
         kind: {"n": len(found), **paired(found), "verdicts": shares(found, "verdict")}
         for kind, found in by_error_type(rows).items()
     }
-    for found in types.values():
-        found["is_evidence"] = found["n_accepted"] > found["n_decoy"] and found["p"] < SIGNIFICANT
+    shown_types = [
+        kind for kind, found in types.items() if found["n_accepted"] > found["n_decoy"] and found["p"] < SIGNIFICANT
+    ]
     errors = errors_of(rows)
     pair = paired(errors)
     line = (
@@ -153,12 +153,18 @@ def _located(rows: Sequence[Row]) -> tuple[Row, str, bool]:
     weak = [
         f"{kind} ({found['n_accepted']} against {found['n_decoy']}, p = {found['p']:.2g})"
         for kind, found in types.items()
-        if kind != "correct" and not found["is_evidence"]
+        if kind not in ("correct", *shown_types)
     ]
     if weak:
         line += f" No more than decoys: {', '.join(weak)}; single pictures of these are no evidence, none is shown."
-    summary = {"errors": pair, "types": types, "recurring": recurring(errors), "transfer": transfer(errors)}
-    return summary, line, any(found["is_evidence"] for kind, found in types.items() if kind != "correct")
+    summary = {
+        "errors": pair,
+        "types": types,
+        "shown_types": shown_types,
+        "recurring": recurring(errors),
+        "transfer": transfer(errors),
+    }
+    return summary, line, any(kind != "correct" for kind in shown_types)
 
 
 def paired(rows: Sequence[Row]) -> Row:
