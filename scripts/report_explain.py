@@ -42,9 +42,10 @@ def write(work: Path, out: Path, *, wanted: dict[str, int]) -> str:
 def _head() -> str:
     return f"""# What explains the errors of EfficientNet-Lite0?
 
-Made by `{COMMAND}`. Predictions: data/demo (1,300 validation images, 227 x 227), judged by the ReaL labels; networks
-and weights: tf_efficientnet_lite0..2, converted by scripts/convert_efficientnet_lite.py. Errors are taken severe ones
-first: model failures, spurious correlations, then fine-grained ones. Intervals are 95 % (Wilson); tests are exact and
+Made by `{COMMAND}`.
+Predictions: data/demo (1,300 validation images, 227 x 227), judged by the ReaL labels; networks and weights:
+tf_efficientnet_lite0..2, converted by scripts/convert_efficientnet_lite.py. Errors are taken severe ones first: model
+failures, spurious correlations, then fine-grained ones. Intervals are 95 % (Wilson); tests are exact and
 two-sided. No picture is shown: they are not ours to publish. The command puts them into a run's report."""
 
 
@@ -74,7 +75,7 @@ def _locate(made: Explanations | None) -> str:
         cells = [
             _share(verdicts[name]) if name in verdicts else "0" for name in ("located", "chance", "diffuse", "never")
         ]
-        rows.append([f"`{kind}`", found["n"], found["n_accepted"], found["n_decoy"], f"{found['p']:.2g}", *cells])
+        rows.append([kind, found["n"], found["n_accepted"], found["n_decoy"], f"{found['p']:.2g}", *cells])
     table = md_table(
         ["type", "n", "turned: accepted", "turned: decoy", "p", "located", "chance", "diffuse", "never"], rows
     )
@@ -132,7 +133,7 @@ def _stability(made: Explanations | None) -> str:
     for kind, found in made.summary["types"].items():
         stable = next((each for each in found["verdicts"] if each["verdict"] == "stable"), None)
         shares = [f"{found[key]:.0%}" for key in ("share_stays", "share_right", "share_other_type")]
-        rows.append([f"`{kind}`", found["n"], _share(stable) if stable else "0", *shares])
+        rows.append([kind, found["n"], _share(stable) if stable else "0", *shares])
     table = md_table(["type", "n", "stable", "draws that stay", "become right", "become another type"], rows)
     return f"""## {title}
 
@@ -206,7 +207,7 @@ def _maps(made: Explanations | None) -> str:
     rows = [
         [
             kind,
-            f"`{each['method']}`",
+            each["method"],
             each["compared"],
             each["n"],
             *(f"{each[key]:.2f}" for key in ("spearman", "top_overlap", "ssim")),

@@ -36,7 +36,7 @@ def test_accepted_against_decoy_is_told_first_and_pictures_only_if_it_is_more():
     )
     assert clear.shows_pictures
     chance = summarised([located(2, 3, verdict="chance")] * 10, method="locate")
-    assert "single pictures are no evidence here" in chance.first_line
+    assert "No more than decoys: model_failure (10 against 10, p = 1); single pictures of these" in chance.first_line
     assert not chance.shows_pictures
 
 
@@ -45,6 +45,16 @@ def test_pictures_that_are_no_evidence_are_not_on_the_page():
     clear, chance = (page_rows([summarised([row] * 10, method="locate")]) for row in rows)
     assert clear["2-None.JPEG|3"]["locate"]["picture"].startswith("data:image/webp;base64,")
     assert "picture" not in chance["2-3.JPEG|3"]["locate"]
+
+
+def test_a_type_that_turns_no_more_than_its_decoy_shows_no_pictures_beside_one_that_does():
+    rows = [located(2, None)] * 10 + [located(1, 1, kind="fine_grained")] * 10
+    made = summarised(rows, method="locate")
+    assert "fine_grained (10 against 10, p = 1)" in made.first_line
+    assert "model_failure" not in made.first_line
+    shown = page_rows([made])
+    assert "picture" in shown["2-None.JPEG|3"]["locate"]
+    assert "picture" not in shown["1-1.JPEG|3"]["locate"]
 
 
 def test_only_a_quarter_of_the_cells_counts():

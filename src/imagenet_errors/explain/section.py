@@ -78,7 +78,8 @@ def page_rows(explanations: Iterable[Explanations]) -> dict[str, Row]:
             if row["verdict"] in _NOT_ASKED:
                 continue
             methods = by_case.setdefault(f"{row['file_name']}|{row['prediction']}", {})
-            methods.setdefault(each.method, _shown(row, with_picture=each.shows_pictures))
+            shows = each.shows_pictures and row["error_type"] in each.summary.get("shown_types", ERROR_TYPES)
+            methods.setdefault(each.method, _shown(row, with_picture=shows))
     return by_case
 
 
@@ -140,16 +141,30 @@ def _located(rows: Sequence[Row]) -> tuple[Row, str, bool]:
         kind: {"n": len(found), **paired(found), "verdicts": shares(found, "verdict")}
         for kind, found in by_error_type(rows).items()
     }
+    shown_types = [
+        kind for kind, found in types.items() if found["n_accepted"] > found["n_decoy"] and found["p"] < SIGNIFICANT
+    ]
     errors = errors_of(rows)
     pair = paired(errors)
-    better = pair["n_accepted"] > pair["n_decoy"] and pair["p"] < SIGNIFICANT
     line = (
         f"Hiding up to a quarter of the picture turns {pair['n_accepted']} of {len(errors)} errors into an accepted "
         f"answer and {pair['n_decoy']} into a decoy as near (exact paired test: p = {pair['p']:.2g})."
     )
-    if not better:
-        line += " That is no more than a decoy gives: single pictures are no evidence here, and none is shown."
-    return {"errors": pair, "types": types, "recurring": recurring(errors), "transfer": transfer(errors)}, line, better
+    weak = [
+        f"{kind} ({found['n_accepted']} against {found['n_decoy']}, p = {found['p']:.2g})"
+        for kind, found in types.items()
+        if kind not in ("correct", *shown_types)
+    ]
+    if weak:
+        line += f" No more than decoys: {', '.join(weak)}; single pictures of these are no evidence, none is shown."
+    summary = {
+        "errors": pair,
+        "types": types,
+        "shown_types": shown_types,
+        "recurring": recurring(errors),
+        "transfer": transfer(errors),
+    }
+    return summary, line, any(kind != "correct" for kind in shown_types)
 
 
 def paired(rows: Sequence[Row]) -> Row:
