@@ -80,7 +80,7 @@ MEANING = {
     "top5_classes": "the five most likely classes",
     "top5_probabilities": "their probabilities",
     "is_oov": "whether the image shows something outside the classes that is kin to the prediction",
-    "neighbour_support": "how many of the 10 nearest images are of a class that shares a superclass with the prediction",
+    "neighbour_support": "how many of the 10 nearest images share a superclass with the prediction",
     "proposal_count": "how many names WordNet proposes",
     "best_synset": "the synset of the name that CLIP finds most like the image",
     "best_name": "that name",
