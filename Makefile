@@ -6,12 +6,14 @@ TORCH ?= torch==2.14.1 torchvision==0.29.1
 VENV := .venv
 RUN := $(VENV)/bin
 
-.PHONY: help demo agreement test test-all check docs fix bench tables clean
+.PHONY: help demo agreement test test-lowest test-all reliability check docs fix bench tables clean
 
 help:
 	@echo "make demo   evaluate the shipped predictions of three real models into runs/demo"
 	@echo "make agreement   the table of agreement with the human experts into runs/agreement (fetches a few MB once)"
 	@echo "make test   run all tests (those that need torch skip)"
+	@echo "make test-lowest   run all tests with the lowest versions that pyproject.toml allows"
+	@echo "make reliability   kill it, damage its inputs, load it, into reports/reliability.md (an hour or two)"
 	@echo "make test-all   run those that need torch, open_clip, faiss, timm and ray, too (several GB)"
 	@echo "make check  formatting, lint, types, documentation"
 	@echo "make docs   build the documentation into site/"
@@ -33,6 +35,13 @@ test: $(VENV)/dev.done
 test-all: $(VENV)/all.done
 	$(RUN)/python -m pytest -n 2
 
+# The lowest of what this project names itself; of what that needs in turn, the newest. Warnings of old ones are theirs.
+test-lowest: $(VENV)-lowest/lowest.done
+	$(VENV)-lowest/bin/python -m pytest -n 2 -o filterwarnings=
+
+reliability: $(VENV)/core.done
+	$(RUN)/python scripts/check_reliability.py --out reports/reliability.md
+
 check: $(VENV)/dev.done docs
 	$(RUN)/ruff format --check .
 	$(RUN)/ruff check .
@@ -51,7 +60,7 @@ bench: $(VENV)/dev.done
 	$(RUN)/python scripts/bench_report.py --out reports/bench_report.md
 
 clean:
-	rm -rf $(VENV) runs dist site
+	rm -rf $(VENV) $(VENV)-lowest runs dist site
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -69,6 +78,15 @@ $(VENV)/all.done: pyproject.toml | $(VENV)/bin/python
 $(VENV)/dev.done: pyproject.toml | $(VENV)/bin/python
 	$(RUN)/python -m pip install --quiet --editable ".[dev]"
 	@touch $@ $(VENV)/core.done
+
+$(VENV)-lowest/lowest.done: pyproject.toml
+	$(PYTHON) -m venv $(VENV)-lowest
+	$(VENV)-lowest/bin/python -m pip install --quiet uv
+	$(VENV)-lowest/bin/uv pip compile --quiet --resolution lowest-direct --extra dev --python $(VENV)-lowest/bin/python \
+		--output-file $(VENV)-lowest/lowest.txt pyproject.toml
+	$(VENV)-lowest/bin/uv pip install --quiet --python $(VENV)-lowest/bin/python --requirement $(VENV)-lowest/lowest.txt
+	$(VENV)-lowest/bin/uv pip install --quiet --python $(VENV)-lowest/bin/python --no-deps --editable .
+	@touch $@
 
 $(VENV)/docs.done: pyproject.toml | $(VENV)/bin/python
 	$(RUN)/python -m pip install --quiet --editable ".[docs]"

@@ -1,4 +1,6 @@
-"""How long ``report`` takes, how large its page is, and how quickly it answers in a browser, for 1, 10 and 98 models.
+"""How long ``report`` and ``figures`` take, how large the page is, and how quickly it answers in a browser.
+
+For 1, 10 and 98 models; beside ``report`` stands what a process needs that only reads the run's verdicts.
 
     python scripts/bench_report.py --out reports/bench_report.md
     python scripts/bench_report.py --predictions DIR --annotations FILE [--oov-evidence FILE] [--images DIR]
@@ -29,6 +31,13 @@ from bench_evaluate import Cost, make_up, run
 
 SIZES = (1, 10, 98)
 _SHUFFLED = 0.03
+_READ = (
+    "import sys, pathlib; from imagenet_errors.runs.tables import load_run_tables; "
+    "load_run_tables(pathlib.Path(sys.argv[1]))"
+)
+_WHEN_READY = """
+    const done = arguments[0], look = () => document.documentElement.dataset.ready ? done() : setTimeout(look, 5);
+    look();"""
 
 
 def files_for(given: Sequence[Path], n_files: int, folder: Path) -> tuple[list[Path], int]:
@@ -65,6 +74,11 @@ def report_cost(run_folder: Path, extra: Sequence[str], n_runs: int) -> tuple[Co
     return cost, (run_folder / "report.html").stat().st_size
 
 
+def median_seconds(command: Sequence[str], n_runs: int) -> float:
+    """Return the median time of a command, after one run that does not count."""
+    return statistics.median([run(command).seconds for _ in range(n_runs + 1)][1:])
+
+
 def in_browser(page: Path) -> tuple[float, float] | None:
     """Return seconds until the page is ready, and until a search has its answer; None without Chromium."""
     import shutil
@@ -84,6 +98,7 @@ def in_browser(page: Path) -> tuple[float, float] | None:
         try:
             start = time.perf_counter()
             driver.get(page.resolve().as_uri())
+            driver.execute_async_script(_WHEN_READY)
             ready = time.perf_counter() - start
             return ready, _search_seconds(driver)
         finally:
@@ -110,11 +125,15 @@ def measured(files: Sequence[Path], arguments: argparse.Namespace, *, n_models: 
         if arguments.published_statistics:
             extra += ["--published-statistics", str(arguments.published_statistics)]
         cost, n_bytes = report_cost(run_folder, extra, arguments.runs)
+        reading = median_seconds([sys.executable, "-c", _READ, str(run_folder)], arguments.runs)
+        figures = [sys.executable, "-m", "imagenet_errors", "figures", str(run_folder), "--out", f"{name}/figures"]
+        drawing = median_seconds(figures, 1)
         seen = in_browser(run_folder / "report.html")
     what = f"{n_models} model{'s' * (n_models > 1)}{', with pictures' if with_images else ''}"
     what += f" ({n_copies} of them altered copies)" if n_copies else ""
     browser = "– | –" if seen is None else f"{seen[0]:.1f} | {seen[1]:.2f}"
-    return f"| {what} | {cost.seconds:.1f} | {cost.peak_mib:.0f} | {n_bytes / 1e6:.1f} | {browser} |"
+    times = f"{cost.seconds:.1f} | {reading:.1f} | {drawing:.1f}"
+    return f"| {what} | {times} | {cost.peak_mib:.0f} | {n_bytes / 1e6:.1f} | {browser} |"
 
 
 def page(arguments: argparse.Namespace, files: Sequence[Path]) -> str:
@@ -129,8 +148,8 @@ def page(arguments: argparse.Namespace, files: Sequence[Path]) -> str:
         f"Made by `{command}`. Annotations: {Path(arguments.annotations).name}; medians of {arguments.runs} runs on "
         f"{os.cpu_count()} cores; whole processes. A search waits 0.12 s for the next key before it starts.",
         "",
-        "| what | report, s | peak, MiB | page, MB | ready in Chromium, s | search answered, s |",
-        "| --- | ---: | ---: | ---: | ---: | ---: |",
+        "| what | report, s | reading alone, s | figures, s | peak, MiB | page, MB | ready in Chromium, s | found, s |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
         *rows,
     ]
     return "\n".join(lines) + "\n"

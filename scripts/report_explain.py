@@ -23,10 +23,16 @@ EXPECTED = {"canoe": ("10 %", ".03"), "tiger beetle": ("12 %", ".001"), "oboe": 
 FAR_NEEDED, HITS_NEEDED = 0.95, 0.9
 
 
-def write(work: Path, out: Path) -> str:
-    """Write the page; return what was written."""
+def write(work: Path, out: Path, *, wanted: dict[str, int]) -> str:
+    """Write the page; ``wanted``: method -> how many answers it is to be asked about. Return what was written."""
     made = {each.method: each for each in stored_explanations(work)}
-    parts = [_head(), _locate(made.get("locate")), _stability(made.get("stability")), _sis(made.get("sis"))]
+    parts = [
+        _head(),
+        _progress(made, wanted),
+        _locate(made.get("locate")),
+        _stability(made.get("stability")),
+        _sis(made.get("sis")),
+    ]
     parts += [_three(_json(work / "three.json")), _maps(made.get("maps")), _ratings(work)]
     parts += [_planted(_json(work / "planted.json")), _costs(_json(work / "costs.json"), made)]
     out.write_text("\n\n".join(part.strip() for part in parts) + "\n", encoding="utf-8")
@@ -40,6 +46,18 @@ Made by `{COMMAND}`. Predictions: data/demo (1,300 validation images, 227 x 227)
 and weights: tf_efficientnet_lite0..2, converted by scripts/convert_efficientnet_lite.py. Errors are taken severe ones
 first: model failures, spurious correlations, then fine-grained ones. Intervals are 95 % (Wilson); tests are exact and
 two-sided. No picture is shown: they are not ours to publish. The command puts them into a run's report."""
+
+
+def _progress(made: dict[str, Explanations], wanted: dict[str, int]) -> str:
+    """Say which methods have not been asked about as many answers as the study is to have."""
+    lines = []
+    for method, n in wanted.items():
+        rows = made[method].rows if method in made else ()
+        asked = len({(row["file_name"], row["prediction"]) for row in rows})
+        right = len({row["file_name"] for row in rows if row["error_type"] == "correct"})
+        if asked < n:
+            lines.append(f"`{method}` {asked:,} of {n:,} answers ({right:,} right ones)")
+    return f"**Not finished.** Asked so far: {'; '.join(lines)}." if lines else "Every method has been asked in full."
 
 
 def _not_run(title: str) -> str:
@@ -264,8 +282,8 @@ def _planted(rows: list[Row] | None) -> str:
     )
     return f"""## {title}
 
-A 45-pixel picture of B (called rightly with 0.9 or more) pasted into a corner of A (rightly with 0.4 to 0.8), where the
-model then says B.
+A 45-pixel close-up of B (called rightly with 0.95 or more) pasted into a corner of A (rightly with 0.15 to 0.5), where
+the model then says B.
 
 {table}
 

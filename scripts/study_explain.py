@@ -50,8 +50,8 @@ PUBLISHED_K, PUBLISHED_THRESHOLD = 100, 0.9
 THREE = {"canoe": "00000347", "tiger beetle": "00000361", "oboe": "00026306"}
 PATCH = 45
 """Side of the pasted object in pixels, of 224."""
-N_TRIED, N_STRONGEST = 150, 12
-"""Small pictures that are looked at, and those that are pasted: few are known again at this size."""
+N_TRIED, N_STRONGEST, CLOSE_UPS = 240, 12, (0.45, 0.3)
+"""Pictures that are looked at, those that are pasted, and shares of their sides: few are known again at this size."""
 
 
 def main() -> str:
@@ -66,7 +66,9 @@ def main() -> str:
     if args.only in (None, "page"):
         import report_explain
 
-        return report_explain.write(args.work, TOP / "reports" / "explain.md")
+        wanted = dict.fromkeys(("locate", "stability"), args.errors + args.right)
+        wanted |= {name: 2 * getattr(args, name) for name in ("sis", "maps")}
+        return report_explain.write(args.work, TOP / "reports" / "explain.md", wanted=wanted)
     return f"{args.only}: done"
 
 
@@ -233,10 +235,10 @@ def locate_in(classifier: Classifier, pixels: Any, prediction: int, goal: int) -
 def plants(args: Namespace, classifier: Classifier, n: int) -> list[dict[str, Any]]:
     """Return pictures of A with a 45-pixel picture of B in a corner, which the model calls B.
 
-    The model is sure of B (0.9 or more, and it knows it again at this size) and less so of A (0.4 to 0.8), or hardly
-    a small picture would turn it.
+    The model is sure of B (0.95 or more) and knows it again at this size; it is less sure of A (0.15 to 0.5), or
+    hardly a small picture would turn it.
     """
-    unsure, patches = right_answers(0.4, 0.8), strong_patches(args, classifier)
+    unsure, patches = right_answers(0.15, 0.5), strong_patches(args, classifier)
     made: list[dict[str, Any]] = []
     for name in np.random.default_rng(0).permutation(sorted(unsure)).tolist():
         if len(made) == n:
@@ -247,21 +249,28 @@ def plants(args: Namespace, classifier: Classifier, n: int) -> list[dict[str, An
 
 
 def strong_patches(args: Namespace, classifier: Classifier) -> list[tuple[Any, int]]:
-    """Return the small pictures and classes that are surest by themselves, in the middle of grey."""
+    """Return the close-ups and their classes that the model is surest of by themselves, in the middle of grey."""
     import torch
     from PIL import Image
 
-    sure = right_answers(0.9, 1)
+    sure = right_answers(0.95, 1)
     names = np.random.default_rng(1).permutation(sorted(sure))[:N_TRIED].tolist()
-    small = [read_picture(args.images / name).resize((PATCH, PATCH)) for name in names]
+    pictures = [read_picture(args.images / name) for name in names]
+    small = [_middle(picture, share) for share in CLOSE_UPS for picture in pictures]
     grey, shown = Image.new("RGB", classifier.size[::-1], (127, 127, 127)), []
     for patch in small:
         whole = grey.copy()
         whole.paste(patch, tuple(side // 2 - PATCH // 2 for side in whole.size))
         shown.append(classifier.transform(whole))
-    labels = np.array([sure[name] for name in names])
-    p = probabilities(classifier, torch.stack(shown))[np.arange(len(names)), labels]
+    labels = np.array([sure[name] for name in names] * len(CLOSE_UPS))
+    p = probabilities(classifier, torch.stack(shown))[np.arange(len(labels)), labels]
     return [(small[place], int(labels[place])) for place in np.argsort(-p, kind="stable")[:N_STRONGEST]]
+
+
+def _middle(picture: Any, share: float) -> Any:
+    """Return the middle of a picture, this share of each side, at the size that is pasted."""
+    left, top = (round(side * (1 - share) / 2) for side in picture.size)
+    return picture.crop((left, top, picture.width - left, picture.height - top)).resize((PATCH, PATCH))
 
 
 def right_answers(least: float, most: float) -> dict[str, int]:

@@ -1,7 +1,11 @@
 """Runs to report on: made-up ones with everything in them, a hostile one, the shipped predictions; a browser."""
 
+import base64
+import gzip
+import json
 import shutil
 from dataclasses import dataclass
+from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
@@ -136,3 +140,41 @@ SWITCHES = (
     *("headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking"),
     *("disable-component-update", "disable-sync", "disable-dev-shm-usage", "window-size=1440,900"),
 )
+
+
+class Page(HTMLParser):
+    """Everything that a browser would take for an element, an address or text."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.tags, self.addresses, self.handlers, self.blocks, self.text = [], [], [], {}, []
+        self._inside = None
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.tags.append(tag)
+        self.addresses += [given[name] for name in ("href", "src", "action") if name in given]
+        self.handlers += [name for name in given if name.startswith("on")]
+        self._inside = (tag, given.get("id")) if tag in ("script", "style") else None
+
+    def handle_endtag(self, tag):
+        self._inside = None
+
+    def handle_data(self, data):
+        if self._inside:
+            self.blocks[self._inside] = data
+        else:
+            self.text.append(data)
+
+    def packed(self, name):
+        text = self.blocks["script", name]
+        return json.loads(gzip.decompress(base64.b64decode(text))) if text else None
+
+    @property
+    def book(self):
+        return self.packed("book-packed")
+
+    @property
+    def plain(self):
+        return " ".join("".join(self.text).split())

@@ -18,6 +18,7 @@ from toy import (
     listed,
     one_case,
     oov,
+    overlaps,
     whole_evidence,
 )
 
@@ -162,3 +163,18 @@ def test_a_stage_whose_evidence_is_about_none_of_its_cases_has_not_run():
     useful = chain.without_useless(chain.ask(one_case({MUG}, BEAGLE, MUG)))
     assert "fine_grained_oov" not in useful.order
     assert "none of the 1 cases" in useful.not_run["fine_grained_oov"]
+
+
+@pytest.mark.parametrize(
+    ("accepted", "prediction", "parts", "expected"),
+    [
+        pytest.param({TABBY}, TIGER_CAT, {}, "fine_grained", id="class 0 is accepted"),
+        pytest.param({TIGER_CAT}, TABBY, {}, "fine_grained", id="class 0 is predicted"),
+        pytest.param({SOFA}, TABBY, {}, "spurious_correlation", id="class 0 is the companion"),
+        pytest.param({TABBY}, SOFA, {}, "spurious_correlation", id="class 0 has the companion"),
+        pytest.param({BEAGLE}, TABBY, {"overlaps": overlaps((BEAGLE, TABBY))}, "class_overlap", id="class 0 overlaps"),
+        pytest.param({BEAGLE}, TABBY, {"oov": oov((0, TABBY, True, "lynx"))}, "fine_grained_oov", id="and is OOV"),
+    ],
+)
+def test_class_0_is_a_class_like_any_other(accepted, prediction, parts, expected):
+    assert judged(one_case(accepted, prediction, min(accepted)), **parts)[0] == [expected]

@@ -149,7 +149,8 @@ def test_a_bad_file_among_good_ones_is_listed_and_the_rest_is_done(program, val_
     assert answer.status == 1
     assert "no usable prediction for 290 of 300 images" in " ".join(answer.out.split())
     (failure,) = pq.read_table(tmp_path / "run" / "failures.parquet").to_pylist()
-    assert failure["model"] == "bad"
+    assert (failure["model"], failure["file"]) == ("bad", "bad.csv")
+    assert str(tmp_path) not in failure["reason"], "the table may be given away"
     assert [path.name for path in (tmp_path / "run" / "verdicts").iterdir()] == ["good.parquet"]
 
 
@@ -290,3 +291,58 @@ def test_top1_accuracy_of_all_counts_images_outside_the_annotations_too(program,
     assert row["n_evaluated"] == 100
     assert row["top1_accuracy_all"] == pytest.approx(np.mean(val_images.top1 == val_images.label))
     assert row["top1_accuracy"] == pytest.approx(np.mean((val_images.top1 == val_images.label)[:100]))
+
+
+def test_failures_are_graded_by_wordnet_and_the_sentence_names_what_both_are(program, val_images, tmp_path):
+    annotations = val_images.annotations(tmp_path / "annotations.csv")
+    file = val_images.csv(tmp_path / "model.csv")
+    given = ("--annotations", annotations, "--stage-order", "class_overlap,multi_object", "--out", tmp_path / "run")
+    assert program("evaluate", file, *given).status == 0
+    verdicts = pd.read_parquet(tmp_path / "run" / "verdicts" / "model.parquet").set_index("file_name")
+    failures = verdicts[verdicts["error_type"] == "model_failure"]
+    assert failures["wordnet_steps"].notna().all()
+    assert verdicts.loc[verdicts["error_type"] != "model_failure", "wordnet_steps"].isna().all()
+    told = failures["explanation"].str.contains(r"Both are a kind of .* \(\d+ steps apart\)\.$")
+    assert told.any()
+    assert (failures["wordnet_steps"][told].mean()) < failures["wordnet_steps"].mean()
+
+
+@pytest.mark.parametrize("inside", [".", "run", "a/run"])
+def test_results_do_not_go_among_the_predictions(program, val_images, tmp_path, inside):
+    folder = val_images.csv(tmp_path / "models" / "one.csv").parent
+    (tmp_path / "link").symlink_to(folder)
+    for out in (folder / inside, tmp_path / "link" / inside):
+        answer = program("evaluate", folder, "--allow-partial", "--out", out)
+        assert answer.status == 2
+        assert "lies in the folder of predictions" in answer.err
+    assert [path.name for path in folder.iterdir()] == ["one.csv"]
+
+
+HOSTILE = ["=cmd|' C'!A0", "a\x1b[31mred", "[x](http:,,e", "$\u202efrac_{1}^2%&#~", "<b>"]
+
+
+@pytest.fixture
+def hostile_names(program, val_images, tmp_path):
+    """A run of models with names that mean something to a spreadsheet, a terminal, Markdown, LaTeX."""
+    for name in HOSTILE:
+        val_images.csv(tmp_path / "models" / f"{name}.csv")
+    answer = program("evaluate", tmp_path / "models", "--allow-partial", "--out", tmp_path / "run")
+    assert answer.status == 0, answer.err
+    assert not set("\x1b\u202e") & set(answer.out)
+    return tmp_path / "run"
+
+
+def test_no_name_gives_orders_to_what_shows_it(program, hostile_names):
+    import csv
+
+    tables = {
+        kind: program("summary", hostile_names, "--columns", "model,mla", "--format", kind).out
+        for kind in ("table", "csv", "markdown", "latex")
+    }
+    models = [row[0] for row in csv.reader(tables["csv"].splitlines())]
+    assert f"'{HOSTILE[0]}" in models
+    assert not [model for model in models if model[0] in "=+-@"]
+    assert not set("\x1b\u202e") & set(tables["table"] + tables["markdown"] + tables["latex"])
+    assert "](" not in tables["markdown"].replace("\\]", "")
+    assert r"\u001b" not in tables["latex"]
+    assert not [line for line in tables["latex"].splitlines()[3:-2] if line.startswith("[")]

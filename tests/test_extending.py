@@ -152,3 +152,12 @@ def test_agreement_and_sensitivity_ask_them_too(program, world, val_images, tmp_
     assert "same_first_letter" in (tmp_path / "agreement" / "agreement.json").read_text(encoding="utf-8")
     program("sensitivity", world / "model.csv", *given, *night, "--no-figure", "--out", tmp_path / "sensitivity")
     assert "same_first_letter" in (tmp_path / "sensitivity" / "sensitivity.csv").read_text(encoding="utf-8")
+
+
+def test_a_format_is_its_reader_and_its_line(program, val_images, tmp_path):
+    head = "@relation answers\n@attribute file_name string\n@attribute prediction numeric\n@data\n"
+    rows = [f"{name},{index}" for name, index in zip(val_images.names, val_images.top1, strict=True)]
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "vit.arff").write_text(head + "\n".join(rows), encoding="utf-8")
+    said = program("evaluate", tmp_path / "models", "--allow-partial", "--out", tmp_path / "run")
+    assert "vit: ARFF, 300 rows read, 300 matched" in said

@@ -8,7 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from imagenet_errors.files import locked, remove_leftovers, staged_beside, write_whole, writing_folder, written_whole
+from imagenet_errors.files import (
+    csv_text,
+    locked,
+    remove_leftovers,
+    staged_beside,
+    write_whole,
+    writing_folder,
+    written_whole,
+)
 from imagenet_errors.problems import InputError
 
 FULL = Path("/dev/full")
@@ -188,3 +196,16 @@ def test_names_of_any_length_and_with_wildcards_are_written(tmp_path):
 def test_a_whole_disk_is_no_place(tmp_path):
     with pytest.raises(InputError, match="is the whole disk"), writing_folder(Path("/")):
         pass
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1+1", "-2+3", "@sum(a)", "\t=1", " =1", "\r=1", "-", "=", "＝1"])
+def test_a_text_in_csv_is_no_formula(text):
+    import csv
+
+    ((cell,),) = csv.reader([csv_text([[text]])])
+    assert cell == f"'{text}".replace("\r", " ")
+
+
+@pytest.mark.parametrize("cell", ["-0.5", "+1", "1e-3", "-1e-05", "resnet50", "a=b", "", -0.5, 7])
+def test_numbers_and_plain_texts_stay(cell):
+    assert csv_text([[cell]]).strip('"\n') == str(cell)

@@ -9,7 +9,8 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "src" / "imagenet_errors"
 LEVELS = (
-    ("problems", "tables", "shipped", "files", "recent"),
+    ("problems", "tables", "shipped", "files", "recent", "workers"),
+    ("prepared",),
     ("labels", "label_sets", "wordnet", "images", "image_folder", "cluster"),
     ("readers",),
     ("downloads", "datasets", "severity"),

@@ -1,5 +1,8 @@
 """Predictions of many files are gathered by one set of rules; a mistake of several models is one case."""
 
+import os
+from pathlib import Path
+
 import pytest
 
 from imagenet_errors.inputs import load_basis
@@ -74,11 +77,63 @@ def test_a_fault_of_ours_costs_one_file_and_is_told(basis, val_images, tmp_path,
 
     read = module.read_models
 
-    def faulty(path, *arguments, **options):
-        if path.stem == "odd":
+    def faulty(files, *arguments, **options):
+        if files.model == "odd":
             raise ZeroDivisionError("nobody thought of this")
-        return read(path, *arguments, **options)
+        return read(files, *arguments, **options)
 
     monkeypatch.setattr(module, "read_models", faulty)
     mistakes, _ = gathered(basis, *(val_images.csv(tmp_path / name) for name in ("good.csv", "odd.csv")))
     assert "an unexpected ZeroDivisionError: nobody thought of this" in mistakes.failures[0].reason
+
+
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        pytest.param(MemoryError(), "memory ran out", id="memory"),
+        pytest.param(OSError(28, "No space left on device"), "No space left on device", id="disk"),
+        pytest.param(OSError(24, "Too many open files"), "Too many open files", id="open files"),
+    ],
+)
+def test_a_fault_of_the_machine_is_told_as_what_it_is(basis, val_images, tmp_path, monkeypatch, fault, told):
+    def failing(*arguments, **options):
+        raise fault
+
+    monkeypatch.setattr("imagenet_errors.mistakes.read_models", failing)
+    with pytest.raises(NothingUsableError) as refused:
+        gathered(basis, val_images.csv(tmp_path / "one.csv"))
+    assert told in str(refused.value)
+    assert "fault of imagenet-errors" not in str(refused.value)
+    assert "damaged" not in str(refused.value)
+
+
+def test_a_full_temporary_folder_ends_the_run_in_one_line(basis, val_images, tmp_path, monkeypatch):
+    def full(*arguments, **options):
+        raise OSError("1156 requested and 992 written")  # as numpy says it, without a number
+
+    monkeypatch.setattr("numpy.save", full)
+    with pytest.raises(InputError, match=r"cannot be written: 1156 requested.*set TMPDIR") as refused:
+        gathered(basis, val_images.csv(tmp_path / "one.csv"), val_images.csv(tmp_path / "two.csv"))
+    assert not isinstance(refused.value, NothingUsableError)
+
+
+BAD_NAMES = [
+    pytest.param(b"bad\xff.csv", "not UTF-8", id="not UTF-8"),
+    pytest.param(b"x" * 251 + b".csv", "251 bytes", id="251 bytes"),
+    pytest.param(b"a\\b.csv", "no name for a model", id="backslash"),
+]
+
+
+@pytest.mark.parametrize(("name", "told"), BAD_NAMES)
+def test_a_bad_file_name_costs_its_model_only(basis, val_images, tmp_path, name, told):
+    good = val_images.csv(tmp_path / "models" / "good.csv")
+    try:
+        bad = os.fsdecode(os.fsencode(tmp_path / "models") + b"/" + name)
+        Path(bad).write_bytes(good.read_bytes())
+    except OSError:
+        pytest.skip("the file system knows no such name")
+    mistakes, _ = gathered(basis, tmp_path / "models")
+    assert [model.model for model in mistakes.models] == ["good"]
+    (failure,) = mistakes.failures
+    assert told in failure.reason
+    (failure.model + failure.file + failure.reason).encode()

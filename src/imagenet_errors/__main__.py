@@ -1,14 +1,24 @@
 """``python -m imagenet_errors`` and the program ``imagenet-errors``."""
 
-import sys
+import os
+import signal
+import threading
+
+
+def _leave(_signum: int, _frame: object) -> None:
+    os._exit(130)
 
 
 def main() -> None:
-    """Run the program; Ctrl-C while it is still being loaded ends it without a traceback."""
-    try:
-        from imagenet_errors.cli import main as run
-    except KeyboardInterrupt:
-        sys.exit(130)
+    """Run the program; Ctrl-C while it is still being loaded just ends it: nothing was begun that needs cleaning.
+
+    An exception would not do: raised while C code of a library is loaded it comes out as any other.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    if is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _leave)
+    from imagenet_errors.cli import main as run
+
     run()
 
 

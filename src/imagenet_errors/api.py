@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from imagenet_errors.chain import ERROR_TYPES
+from imagenet_errors.chain import DEFAULT_ORDER, ERROR_TYPES
 from imagenet_errors.evaluation import evaluate as evaluate_all
 from imagenet_errors.inputs import Basis, Inputs, load_basis
 from imagenet_errors.mistakes import Given
@@ -30,8 +30,10 @@ if TYPE_CHECKING:
 
 def evaluate(
     predictions: Any,
-    annotations: str | Path = "real",
+    annotations: str | Path | Sequence[str | Path] = "real",
     *,
+    dataset: str | Path = "imagenet",
+    classes: Path | str | None = None,
     out: Path | str | None = None,
     rejected_labels: str = "exclude",
     stage_order: Sequence[str] | None = None,
@@ -52,7 +54,10 @@ def evaluate(
         (image names, classes [n] or scores [n, C]), or an array alone with ``row_order``. Such predictions without a
         mapping are called ``model``.
     annotations
-        ``"real"`` (shipped), ``"multilabel"`` (fetched once), another name of ``data list``, or a file.
+        ``"real"`` (shipped; of other data sets: their own), ``"multilabel"`` (fetched once), another name of
+        ``data list``, or a file; or several.
+    dataset, classes
+        A data set by name or TOML file; a file of one's own classes.
     out
         The run directory to write.
     rejected_labels, stage_order, allow_partial, row_order, class_axis, columns, check_order
@@ -66,10 +71,16 @@ def evaluate(
         Something given cannot be used; the text says what, and the way out.
     """
     given = _given(predictions)
-    inputs = Inputs(str(annotations), rejected_labels=rejected_labels)
-    if stage_order is not None:
-        inputs = Inputs(str(annotations), {}, tuple(stage_order), rejected_labels)
-    inputs = inputs.with_evidence(**evidence)
+    first, *more = [annotations] if isinstance(annotations, str | Path) else annotations
+    inputs = Inputs(
+        str(first),
+        {},
+        DEFAULT_ORDER if stage_order is None else tuple(stage_order),
+        rejected_labels,
+        dataset=str(dataset),
+        classes=None if classes is None else Path(classes),
+        more_annotations=tuple(map(str, more)),
+    ).with_evidence(**evidence)
     rules = ReadRules(row_order, class_axis, columns or {}, allow_partial, check_order)
     if out is not None:
         evaluate_all(given, inputs, Path(out), rules=rules)

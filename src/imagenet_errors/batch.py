@@ -17,7 +17,7 @@ from imagenet_errors.files import locked, write_whole
 from imagenet_errors.image_folder import ImageFolder
 from imagenet_errors.images import ImageIndex
 from imagenet_errors.inputs import Inputs, load_annotations
-from imagenet_errors.mistakes import Failure, NothingUsableError, Progress
+from imagenet_errors.mistakes import Failure, NothingUsableError, Progress, failure_rows
 from imagenet_errors.predict.job import ModelOutcome, PredictModel
 from imagenet_errors.predict.names import ModelSpec
 from imagenet_errors.predict.plan import Engine, PredictionPlan, predict_missing
@@ -162,8 +162,7 @@ def write_failures(out: Path, failures: tuple[Failure, ...]) -> None:
     """Write ``failures.parquet`` alone, where there is nothing to evaluate."""
     import pyarrow.parquet as pq
 
-    rows = [{"model": each.model, "file": str(each.path), "reason": each.reason} for each in failures]
-    table = pa.Table.from_pylist(rows, schema=FAILURES)
+    table = pa.Table.from_pylist(failure_rows(failures), schema=FAILURES)
     write_whole(out / "failures.parquet", lambda file: pq.write_table(table, file))
 
 

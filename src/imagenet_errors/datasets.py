@@ -7,7 +7,6 @@ where accepted labels come from, and which stages have nothing to go by there, a
 from __future__ import annotations
 
 import csv
-import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -15,6 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 
 import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from imagenet_errors.labels import LabelSpace, imagenet_1k
 from imagenet_errors.problems import InputError, counted
@@ -52,6 +53,7 @@ class _File(msgspec.Struct, forbid_unknown_fields=True):
     labels_beside: str = ""
     superclasses: str = ""
     setting: str = ""
+    published: str = ""
     not_run: dict[str, str] = {}
     notes: list[str] = []
     numbering: _Numbers | None = None
@@ -78,6 +80,8 @@ class Dataset:
         A regular expression for the part of a name by which one file holds several settings, each a model of its own.
     occurs_as_annotated
         Whether the classes that occur are those among the original labels.
+    published
+        What ``data fetch`` calls the published counts on this data set; empty without any.
     not_run
         Stage -> why it has nothing to go by here, unless the user gives evidence for it.
     """
@@ -91,6 +95,7 @@ class Dataset:
     superclasses: Path | None = None
     setting: str = ""
     occurs_as_annotated: bool = False
+    published: str = ""
     not_run: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -156,9 +161,9 @@ def _dataset(told: _File, path: Path, place: str) -> Dataset:
             path, f"no way {unknown[0]!r} to tell labels from names", fix=f"There are: {', '.join(RULES)}."
         )
     try:
-        re.compile(told.setting)
-    except re.error as error:
-        raise InputError(path, f"setting is no regular expression: {error}", fix="Correct it.") from None
+        pc.match_substring_regex(pa.array([""]), told.setting)
+    except pa.ArrowInvalid as error:
+        raise InputError(path, f"setting is no regular expression: {error}", fix="RE2 has no lookahead.") from None
     occurring = _occurring(told, labels)
     beside = path.parent / told.annotations
     own = labels is not imagenet_1k()
@@ -173,6 +178,7 @@ def _dataset(told: _File, path: Path, place: str) -> Dataset:
         superclasses=path.parent / told.superclasses if told.superclasses else None,
         setting=told.setting,
         occurs_as_annotated=told.occurring == ANNOTATED,
+        published=told.published,
         not_run=told.not_run,
         notes=tuple(told.notes),
     )

@@ -6,7 +6,6 @@ However many models there are, one table of distinct cases is classified; each m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +19,8 @@ from imagenet_errors.chain import Chain
 from imagenet_errors.inputs import Basis, Inputs, load_basis
 from imagenet_errors.labels import ALL
 from imagenet_errors.measure import Measures, Strata, group_membership, measure, strata
-from imagenet_errors.mistakes import Failure, Given, Mistakes, ModelPredictions, Progress, gather, silent
+from imagenet_errors.mistakes import Failure, Given, Mistakes, ModelPredictions, Progress, failure_rows, gather, silent
+from imagenet_errors.problems import InputError, written
 from imagenet_errors.readers.predictions import ReadRules
 from imagenet_errors.runs.directory import (
     FAILURES,
@@ -46,8 +46,8 @@ from imagenet_errors.runs.manifest import (
 )
 from imagenet_errors.runs.model_facts import facts_of_file, facts_of_name, with_facts
 from imagenet_errors.tables import Intake, Predictions, Verdicts
+from imagenet_errors.workers import in_turn
 
-_N_THREADS = 2
 _MOST_IMAGE_SETS = 4
 _BY_TYPE = ("count", "count_min", "count_max", "portion_of_top1_errors", "portion_of_multi_label_errors")
 
@@ -134,7 +134,16 @@ class Judged:
             ),
             target_name,
             class_name_column(predictions.top1, self.basis.class_names),
+            self._steps(case),
         ]
+
+    def _steps(self, case: NDArray[np.int64]) -> pa.Array:
+        """Return int16 [m]: how far each prediction is from what is right, null where it is no failure."""
+        steps = self.verdicts.steps
+        if steps is None:
+            return pa.nulls(len(case), pa.int16())
+        of_case = np.append(steps, np.int16(-1))[case]
+        return pa.array(of_case, mask=of_case < 0)
 
     def result(
         self, model: ModelPredictions, predictions: Predictions, verdicts: tuple[NDArray[np.int8], NDArray[np.int64]]
@@ -203,9 +212,7 @@ class Evaluation:
                 {**row, "error_types": by_type[row["model"]], "intake": intake_facts(self.intakes[row["model"]])}
                 for row in summary
             ],
-            "failures": [
-                {"model": each.model, "file": str(each.path), "reason": each.reason} for each in self.failures
-            ],
+            "failures": [{"model": each.model, "file": each.file, "reason": each.reason} for each in self.failures],
         }
 
     @property
@@ -235,10 +242,18 @@ def evaluate(
         The annotations or evidence cannot be used, or no predictions file can; nothing is written then.
     """
     check_out(out)
+    _check_apart(out, [one for one in predictions if isinstance(one, Path)])
     basis = load_basis(inputs, [one for one in predictions if isinstance(one, Path)])
     with gather(predictions, basis, rules=rules, progress=progress) as mistakes:
         judged = judge(basis, mistakes, class_rule=class_rule(basis, rules))
         return save(judged, out, command=command, failed=failed, progress=progress)
+
+
+def _check_apart(out: Path, predictions: Sequence[Path]) -> None:
+    """Refuse results among predictions: the next run would read them, or meet them where it looks for models."""
+    for folder in predictions:
+        if folder.is_dir() and out.resolve().is_relative_to(folder.resolve()):
+            raise InputError(out, f"lies in the folder of predictions {folder}", fix="Choose an --out beside it.")
 
 
 def class_rule(basis: Basis, rules: ReadRules | None) -> str:
@@ -256,7 +271,7 @@ def judge(basis: Basis, mistakes: Mistakes, *, class_rule: str = "") -> Judged:
     chain = basis.chain.without_useless(walk)
     if chain is not basis.chain:
         walk = chain.ask(mistakes.cases)
-    return Judged(basis, mistakes, chain, walk.verdicts(basis.class_names), class_rule)
+    return Judged(basis, mistakes, chain, basis.verdicts(walk), class_rule)
 
 
 def save(
@@ -300,8 +315,7 @@ def _write_models(writer: RunWriter, judged: Judged, *, progress: Progress) -> l
         return judged.result(model, predictions, verdicts)
 
     models = judged.mistakes.models
-    with ThreadPoolExecutor(_N_THREADS) as pool:
-        return list(progress("Writing verdicts", pool.map(finish, models), len(models)))
+    return list(progress("Writing verdicts", in_turn(finish, models), len(models)))
 
 
 def _write_tables(writer: RunWriter, evaluation: Evaluation) -> None:
@@ -310,18 +324,15 @@ def _write_tables(writer: RunWriter, evaluation: Evaluation) -> None:
     writer.table("summary.parquet", with_facts(summary_table(results), evaluation.facts))
     writer.table("accuracy.parquet", accuracy_table(results))
     if evaluation.failures:
-        rows = [
-            {"model": failure.model, "file": str(failure.path), "reason": failure.reason}
-            for failure in evaluation.failures
-        ]
-        writer.table("failures.parquet", pa.Table.from_pylist(rows, schema=FAILURES))
+        table = pa.Table.from_pylist(failure_rows(evaluation.failures), schema=FAILURES)
+        writer.table("failures.parquet", table)
 
 
 def _read_files(mistakes: Mistakes) -> list[InputFile]:
     """Return the predictions files by the hash of the bytes that were read, even where they are gone by now."""
     hashes = {model.source: model.intake.sha256 for model in mistakes.models if model.intake.sha256}
     return [
-        InputFile(str(path.resolve()), path.stat().st_size if path.exists() else 0, sha256)
+        InputFile(written(path.resolve()), path.stat().st_size if path.exists() else 0, sha256)
         for path, sha256 in hashes.items()
     ]
 
@@ -357,5 +368,5 @@ def _manifest(evaluation: Evaluation, command: Sequence[str]) -> Manifest:
         inputs=[*_read_files(mistakes), *(file_facts(path) for path in basis.inputs.files if path.is_file())],
         judged_by=list(basis.judged_by),
         models={model: intake_facts(intake) for model, intake in evaluation.intakes.items()},
-        failures=[FailureFacts(each.model, str(each.path), each.reason) for each in evaluation.failures],
+        failures=[FailureFacts(each.model, each.file, each.reason) for each in evaluation.failures],
     )

@@ -7,6 +7,9 @@ a lock that goes with the process, however that ends.
 
 from __future__ import annotations
 
+import csv
+import hashlib
+import io
 import os
 import re
 import secrets
@@ -14,7 +17,7 @@ import shutil
 import socket
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -28,8 +31,16 @@ _LONGEST_NAME = 64
 """Characters of a name that its temporary name repeats: together they must stay below 255 bytes."""
 _FOREIGN_SECONDS = 24 * 3600
 """How old another machine's unfinished file must be to count as left behind."""
+_FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|\t")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _open_tokens: set[str] = set()
 """Of this process's own unfinished files; after a restart in a container its number may be the same again."""
+
+
+def sha256_of(path: Path) -> str:
+    """Return the sha256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def check_folder(out: Path) -> None:
@@ -160,6 +171,24 @@ def writing_folder(out: Path) -> Iterator[Path]:
                 path.replace(out / path.name)
         except OSError as error:
             raise unwritable(out, error) from None
+
+
+def csv_text(rows: Iterable[Sequence[object]]) -> str:
+    """Return rows as CSV that a spreadsheet takes for texts and numbers, never for formulas.
+
+    A text that would be one gets an apostrophe before it; None is an empty cell.
+    """
+    sink = io.StringIO()
+    csv.writer(sink, lineterminator="\n").writerows([_no_formula(cell) for cell in row] for row in rows)
+    return sink.getvalue()
+
+
+def _no_formula(cell: object) -> object:
+    if not isinstance(cell, str):
+        return cell
+    text = cell.replace("\r", " ")  # Python 3.11 does not quote it
+    is_formula = _FORMULA.match(text) is not None and _NUMBER.fullmatch(text) is None
+    return f"'{text}" if is_formula else text
 
 
 def unwritable(path: Path, error: OSError, *, fix: str = _FIX) -> InputError:

@@ -62,8 +62,12 @@ def n_val() -> int:
 def val_file_names(numbers: NDArray[np.integer]) -> pa.StringArray:
     """Return the names of validation images by their numbers, from 1."""
     numbering = val_numbering()
-    digits = pc.utf8_lpad(pc.cast(pa.array(numbers), pa.string()), numbering.n_digits, padding="0")
-    return pc.binary_join_element_wise(numbering.prefix, digits, numbering.ending, "")
+    example = np.frombuffer(numbering.example.encode(), dtype=np.uint8)
+    text = np.tile(example, (len(numbers), 1))
+    digits = np.asarray(numbers)[:, None] // 10 ** np.arange(numbering.n_digits)[::-1] % 10
+    text[:, len(numbering.prefix) :][:, : numbering.n_digits] += digits.astype(np.uint8)
+    offsets = np.arange(len(numbers) + 1, dtype=np.int32) * len(example)
+    return pa.StringArray.from_buffers(len(numbers), pa.py_buffer(offsets), pa.py_buffer(text))
 
 
 def val_numbers(names: pa.StringArray) -> NDArray[np.int64]:

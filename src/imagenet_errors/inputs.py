@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from imagenet_errors.chain import DEFAULT_ORDER, STAGES, Chain, build_chain
+from imagenet_errors.chain import DEFAULT_ORDER, ERROR_TYPES, STAGES, Chain, Walk, build_chain
 from imagenet_errors.datasets import IMAGENET, REAL, Dataset, load_dataset
 from imagenet_errors.downloads import FileFacts, at_hand, facts_of, names_for, resolve, resolve_all
 from imagenet_errors.evidence.sources import OPTIONS, Evidence, load_evidence
@@ -26,7 +26,8 @@ from imagenet_errors.readers.annotations import (
 )
 from imagenet_errors.readers.label_files import MIN_PROBABILITY, LabelFile, read_label_file
 from imagenet_errors.readers.model_files import model_files
-from imagenet_errors.tables import REJECTED_LABELS, Annotations
+from imagenet_errors.severity import graded
+from imagenet_errors.tables import REJECTED_LABELS, Annotations, Verdicts
 
 
 def is_named(annotations: str) -> bool:
@@ -192,6 +193,13 @@ class Basis:
         """The classes' names, for sentences."""
         return pa.array(self.labels.names, type=pa.string())
 
+    def verdicts(self, walk: Walk) -> Verdicts:
+        """Return the verdicts of a walk, with the failures graded by WordNet."""
+        verdicts = walk.verdicts(self.class_names)
+        failed = verdicts.error_type == ERROR_TYPES.index("model_failure")
+        told = graded(verdicts.explanation, walk.cases, failed, self.labels)
+        return replace(verdicts, explanation=told.explanation, steps=told.steps)
+
     @property
     def notes(self) -> tuple[str, ...]:
         """What the annotations and the sources of evidence have to say, a sentence each."""
@@ -282,7 +290,8 @@ def load_annotations(inputs: Inputs, labels: LabelSpace | None = None) -> Annota
 def _annotations(inputs: Inputs, labels: LabelSpace) -> Annotations:
     if inputs.label_sets == (REAL,):
         return read_real(labels)
-    rules = LabelRules(inputs.data_set.name_rule, inputs.min_label_probability, inputs.combine)
+    data_set = inputs.data_set
+    rules = LabelRules(data_set.name_rule, inputs.min_label_probability, inputs.combine, data_set.occurs_as_annotated)
     files = [_label_file(name, labels, rules) for name in inputs.label_sets]
     told_by = inputs.labels_from
     found = assembled(

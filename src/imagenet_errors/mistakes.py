@@ -8,31 +8,34 @@ disk until it is asked for, so that memory does not grow with the number of mode
 from __future__ import annotations
 
 import tempfile
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from imagenet_errors.files import unwritable
 from imagenet_errors.inputs import Basis
 from imagenet_errors.labels import LabelSpace
-from imagenet_errors.problems import InputError, counted
+from imagenet_errors.problems import InputError, counted, names_a_file, of_the_machine, without_folders, written
 from imagenet_errors.readers.memory import InMemory
 from imagenet_errors.readers.model_files import ModelFiles, model_files
 from imagenet_errors.readers.predictions import ModelReading, ReadRules, read_models
-from imagenet_errors.tables import Annotations, Cases, Intake, Predictions, case_codes, cases_of, split_codes
+from imagenet_errors.tables import Annotations, Cases, Intake, Predictions, case_codes, cases_of, distinct, split_codes
+from imagenet_errors.workers import free_memory, in_turn
 
 Progress = Callable[[str, Iterable[Any], int], Iterator[Any]]
 """Wraps a loop to show how far it is: (what is done, the things, how many)."""
 
 Given = Path | tuple[str, Path] | InMemory
 """A file or folder; a file with its model's name; or predictions in memory."""
-_N_THREADS = 2
+_BYTES_A_WORKER, _PARSED = 1 << 27, 4
+"""What a worker takes of its own, and how many times a file's size it may need to read it."""
+_LONGEST_NAME = 255 - len(".parquet")
+"""Bytes of a model's name: files are named after it."""
 _LEAST_MERGED = 1 << 20
 """Case codes that are sorted at once: 8 MB."""
 
@@ -50,10 +53,27 @@ class Failure:
     path: Path
     error: InputError
 
+    def __post_init__(self) -> None:
+        """Keep the name as text that can be stored, whatever bytes a file's name has."""
+        object.__setattr__(self, "model", written(self.model))
+
+    @property
+    def file(self) -> str:
+        """The path, as text that can be stored."""
+        return written(self.path)
+
     @property
     def reason(self) -> str:
-        """The whole message."""
-        return str(self.error)
+        """The whole message, as text that can be stored."""
+        return written(str(self.error))
+
+
+def failure_rows(failures: Iterable[Failure]) -> list[dict[str, str]]:
+    """Return the rows of a run's ``failures.parquet``, which may be given away: without the folders of this machine."""
+    return [
+        {"model": each.model, "file": Path(each.file).name, "reason": without_folders(each.reason, each.file)}
+        for each in failures
+    ]
 
 
 class NothingUsableError(InputError):
@@ -124,64 +144,60 @@ class Mistakes:
 
 
 class CaseCodes:
-    """Gathers case codes, each once, in memory that grows with the distinct ones; safe in several threads."""
+    """Gathers case codes, each once, in memory that grows with the distinct ones."""
 
     def __init__(self) -> None:
         self._distinct = np.empty(0, dtype=np.int64)
         self._waiting: list[NDArray[np.int64]] = []
         self._n_waiting = 0
-        self._lock = threading.Lock()
 
     def add(self, codes: NDArray[np.int64]) -> None:
         """Take some more; they are merged once they are as many as the distinct ones."""
-        with self._lock:
-            self._waiting.append(codes)
-            self._n_waiting += len(codes)
-            if self._n_waiting > max(_LEAST_MERGED, len(self._distinct)):
-                self._merge()
+        self._waiting.append(codes)
+        self._n_waiting += len(codes)
+        if self._n_waiting > max(_LEAST_MERGED, len(self._distinct)):
+            self._merge()
 
     def distinct(self) -> NDArray[np.int64]:
         """Return all that were added, ascending."""
-        with self._lock:
-            self._merge()
-            return self._distinct
+        self._merge()
+        return self._distinct
 
     def _merge(self) -> None:
-        ordered = np.sort(np.concatenate([self._distinct, *self._waiting]))
-        self._distinct = ordered[np.flatnonzero(np.diff(ordered, prepend=-1))]
+        self._distinct = distinct(np.concatenate([self._distinct, *self._waiting]))
         self._waiting, self._n_waiting = [], 0
 
 
 @dataclass(eq=False)
 class _Collector:
-    """Takes one model's predictions after the other and remembers which errors they made."""
+    """Puts the models' predictions aside, one after the other or several at once."""
 
     folder: Path
     annotations: Annotations
     labels: LabelSpace
-    codes: CaseCodes = field(default_factory=CaseCodes)
 
-    def put(self, predictions: Predictions, *, source: Path, number: str) -> ModelPredictions:
-        """Put the predictions of evaluated images aside; may be called from several threads."""
+    def put(self, predictions: Predictions, *, source: Path, number: str) -> tuple[ModelPredictions, NDArray[np.int64]]:
+        """Put the predictions of evaluated images aside; also return the codes of the wrong ones."""
         annotations = self.annotations
         counts = np.flatnonzero(annotations.evaluated[predictions.rows])
         rows, top1 = predictions.rows[counts], predictions.top1[counts]
         wrong = ~annotations.is_correct(rows, top1)
-        self.codes.add(case_codes(rows[wrong], top1[wrong]))
         confidence = predictions.confidence
         path = self.folder / f"{number}.npy"
-        with path.open("wb") as file:
-            np.save(file, rows.astype(np.int32))
-            np.save(file, top1)
-            if confidence is not None:
-                np.save(file, confidence[counts])
+        _put_aside(path, rows.astype(np.int32), top1, *([] if confidence is None else [confidence[counts]]))
         tally = _tally(predictions, annotations, self.labels)
-        return ModelPredictions(predictions.model, tally, predictions.intake, path, source, confidence is not None)
+        put = ModelPredictions(predictions.model, tally, predictions.intake, path, source, confidence is not None)
+        return put, case_codes(rows[wrong], top1[wrong])
 
-    def cases(self) -> Cases:
-        """Return every (image, wrong prediction) that any model made, once, ordered by image, then class."""
-        rows, prediction = split_codes(self.codes.distinct())
-        return cases_of(self.annotations, rows, prediction.astype(np.int16))
+
+def _put_aside(path: Path, *arrays: NDArray[Any]) -> None:
+    try:
+        with path.open("wb") as file:
+            for array in arrays:
+                np.save(file, array)
+    except OSError as error:
+        fix = "Make room there, or set TMPDIR to a folder on a larger disk."
+        raise unwritable(path.parent, error, fix=fix) from None
 
 
 def _tally(predictions: Predictions, annotations: Annotations, labels: LabelSpace) -> Tally:
@@ -249,12 +265,17 @@ def gather(
     items = _items(given)
     with tempfile.TemporaryDirectory(prefix="imagenet-errors-") as folder:
         collector = _Collector(Path(folder), basis.annotations, basis.labels)
-        answers = _read_all(items, basis, _rules(rules, basis), collector=collector, progress=progress)
+        codes = CaseCodes()
+        answers = []
+        for answer, wrong in _read_all(items, basis, _rules(rules, basis), collector=collector, progress=progress):
+            answers.append(answer)
+            codes.add(wrong)
         models, failures = _sorted_out(answers)
         if not models:
             raise NothingUsableError(failures)
         files = tuple(path for item in items if isinstance(item.what, ModelFiles) for path in item.what.paths)
-        yield Mistakes(collector.cases(), models, failures, files)
+        rows, prediction = split_codes(codes.distinct())
+        yield Mistakes(cases_of(basis.annotations, rows, prediction.astype(np.int16)), models, failures, files)
 
 
 def _rules(rules: ReadRules | None, basis: Basis) -> ReadRules:
@@ -279,29 +300,62 @@ def _sorted_out(answers: Iterable[Answer]) -> tuple[tuple[ModelPredictions, ...]
 
 def _read_all(
     items: Sequence[_Item], basis: Basis, rules: ReadRules, *, collector: _Collector, progress: Progress
-) -> list[Answer]:
-    def attempt(numbered: tuple[int, _Item]) -> list[Answer]:
+) -> Iterator[tuple[Answer, NDArray[np.int64]]]:
+    """Yield each model's answer with the codes of its errors."""
+    none = np.empty(0, dtype=np.int64)
+
+    def attempt(numbered: tuple[int, _Item]) -> list[tuple[Answer, NDArray[np.int64]]]:
         number, item = numbered
         try:
             readings = read_models(item.what, basis.annotations, basis.labels, rules=rules)
         except Exception as error:  # a fault of ours must cost this file only, not the night's run
-            return [Failure(item.model, item.path, _as_input_error(error, item.path))]
+            return [(Failure(item.model, item.path, _as_input_error(error, item.path)), none)]
         return [one(reading, item, f"{number}-{place}") for place, reading in enumerate(readings)]
 
-    def one(reading: ModelReading, item: _Item, number: str) -> Answer:
+    def one(reading: ModelReading, item: _Item, number: str) -> tuple[Answer, NDArray[np.int64]]:
         try:
-            return collector.put(reading.predictions(), source=item.path, number=number)
+            check_model_name(reading.model, item.path)
+            predictions = reading.predictions()
         except Exception as error:
-            return Failure(reading.model, item.path, _as_input_error(error, item.path))
+            return Failure(reading.model, item.path, _as_input_error(error, item.path)), none
+        return collector.put(predictions, source=item.path, number=number)
 
-    with ThreadPoolExecutor(_N_THREADS) as pool:
-        done = progress("Reading predictions", pool.map(attempt, enumerate(items)), len(items))
-        return [answer for answers in done for answer in answers]
+    read = in_turn(attempt, list(enumerate(items)), most=_affordable(items))
+    for answers in progress("Reading predictions", read, len(items)):
+        yield from answers
+
+
+def _affordable(items: Sequence[_Item]) -> int:
+    """Return how many of the files may be in memory at once: half of what is free must hold them, parsed."""
+    paths = [path for item in items if isinstance(item.what, ModelFiles) for path in item.what.paths]
+    sizes = [path.stat().st_size for path in paths if path.is_file()]
+    return max(1, free_memory() // 2 // (_BYTES_A_WORKER + _PARSED * max(sizes, default=0)))
+
+
+def check_model_name(model: str, path: Path) -> None:
+    """Refuse a name that no file of verdicts can have.
+
+    Raises
+    ------
+    InputError
+        The name is too long, has slashes of either kind, or holds bytes that are no UTF-8.
+    """
+    try:
+        n_bytes = len(model.encode())
+    except UnicodeEncodeError:
+        raise InputError(written(path), "its name is not UTF-8", fix="Rename the file.") from None
+    if not names_a_file(model):
+        raise InputError(path, f"{model!r} is no name for a model: its results go by it", fix="Rename the file.")
+    if n_bytes > _LONGEST_NAME:
+        what = f"its name has {n_bytes:,} bytes, and {_LONGEST_NAME:,} are the most"
+        raise InputError(path, what, fix="Shorten the file's name, or its column's.")
 
 
 def _as_input_error(error: Exception, path: Path) -> InputError:
     if isinstance(error, InputError):
         return error
+    if (machine := of_the_machine(error, path)) is not None:
+        return machine
     what = f"an unexpected {type(error).__name__}: {error}"
     fix = "This is a fault of imagenet-errors: please report it with the file's first lines."
     return InputError(path, what, fix=fix)

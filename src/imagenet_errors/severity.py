@@ -14,6 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from imagenet_errors.labels import LabelSpace
@@ -40,6 +41,14 @@ class Grades:
 
     steps: NDArray[np.int16]
     shared: pa.StringArray
+
+
+@dataclass(frozen=True, eq=False)
+class GradedSentences:
+    """One sentence a case, and ``steps`` int16 [n] in WordNet to the nearest accepted label (-1: none or unknown)."""
+
+    explanation: pa.StringArray
+    steps: NDArray[np.int16]
 
 
 def grades(cases: Cases, labels: LabelSpace) -> Grades:
@@ -150,3 +159,21 @@ def _names(shared: NDArray[np.integer], wordnet: Wordnet) -> pa.StringArray:
     empty = {UNKNOWN, *wordnet.rows(SAYS_NOTHING).tolist()}
     names = [None if row in empty else wordnet.lemmas(row)[0].replace("_", " ") for row in rows.tolist()]
     return pa.array(names, type=pa.string()).take(pa.array(of))
+
+
+def graded(explanation: pa.StringArray, cases: Cases, failed: NDArray[np.bool_], labels: LabelSpace) -> GradedSentences:
+    """Grade the failures among n cases: their sentences end in what both are and how far apart, where that is known.
+
+    ``failed`` bool [n]: the cases that nothing explains; the others keep their sentences and have no distance.
+    """
+    steps = np.full(len(cases), UNKNOWN, dtype=np.int16)
+    chosen = np.flatnonzero(failed)
+    if not len(chosen):
+        return GradedSentences(explanation, steps)
+    found = grades(cases.take(chosen), labels)
+    steps[chosen] = found.steps
+    shared = found.shared.take(pa.array(np.cumsum(failed) - 1, mask=~failed))
+    told = pc.binary_join_element_wise(
+        explanation, " Both are a kind of ", shared, " (", pc.cast(pa.array(steps), pa.string()), " steps apart).", ""
+    )
+    return GradedSentences(pc.coalesce(told, explanation), steps)

@@ -37,7 +37,7 @@ class Ragged:
     @classmethod
     def of_pairs(cls, owners: NDArray[np.integer], values: NDArray[np.integer], n_rows: int) -> Ragged:
         """Build n_rows rows from (row, class) pairs in any order: values ascending, each once in a row."""
-        pairs = np.unique(row_codes(owners, values))
+        pairs = distinct(row_codes(owners, values))
         offsets = np.searchsorted(pairs, np.arange(n_rows + 1, dtype=np.int64) << 16).astype(np.int64)
         return cls(offsets, (pairs & 0xFFFF).astype(np.int16))
 
@@ -282,6 +282,12 @@ class Cases:
         return np.searchsorted(self.codes, case_codes(rows, prediction))
 
 
+def distinct(codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the codes (none negative) ascending and each once."""
+    ordered = np.sort(codes)
+    return ordered[np.flatnonzero(np.diff(ordered, prepend=-1))]
+
+
 def row_codes(rows: NDArray[np.integer], classes: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return a number for every (row, class) pair, ordered by row, then class."""
     codes: NDArray[np.int64] = rows.astype(np.int64) << 16 | classes
@@ -330,9 +336,11 @@ class Verdicts:
     """The chain's answer for n cases.
 
     ``error_type`` int8 [n] into ``chain.ERROR_TYPES``; one sentence a case; ``lacking``: stage name ->
-    bool [n], the cases that reached the stage and that it could not judge for want of evidence.
+    bool [n], the cases that reached the stage and that it could not judge for want of evidence. ``steps`` int16 [n]:
+    how far failures are from the nearest accepted label in WordNet (-1: no failure, or not known), once graded.
     """
 
     error_type: NDArray[np.int8]
     explanation: pa.StringArray
     lacking: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+    steps: NDArray[np.int16] | None = None

@@ -94,7 +94,7 @@ def decision_path(basis: Basis, row: int, prediction: int, *, models: dict[str, 
     label, predicted = names[int(case.label[0])].as_py(), names[prediction].as_py()
     correct = bool(annotations.is_correct(rows, classes)[0])
     walk = basis.chain.ask(case, every_stage=True)
-    verdict = walk.verdicts(names)
+    verdict = basis.verdicts(walk)
     steps = {step.name: step for step in walk.steps}
     answers = [Answer("correct", YES if correct else NO, f"The label is {label}, the prediction {predicted}.")]
     answers += [

@@ -37,3 +37,26 @@ def test_an_ended_run_says_so_and_leaves_nothing(tmp_path, sent, status, word):
     assert process.returncode == status
     assert errors == f"{word}: nothing was left half-written.\n"
     assert not [*tmp_path.iterdir()]
+
+
+STARTING = """
+import os, signal, sys
+module, out = sys.argv[1:]
+
+class CtrlC:
+    def find_spec(self, name, path=None, target=None):
+        if name == module:
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, CtrlC())
+from imagenet_errors.__main__ import main
+sys.argv[1:] = ["evaluate", "--demo", "--out", out]
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["cyclopts", "numpy", "pyarrow", "imagenet_errors.cli.evaluate"])
+def test_ctrl_c_while_the_program_is_loaded_is_quiet(tmp_path, module):
+    command = [sys.executable, "-c", STARTING, module, tmp_path / "run"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (130, "", "")

@@ -209,9 +209,11 @@ class TestTable:
                 "file_name,labels,label\ncat.jpg,1,1000\n", "1 class outside 0..999 in column label", id="label"
             ),
             pytest.param("file_name,labels,label\na,1,2\nb,1,\n", "1 empty cell in column label", id="gap"),
-            pytest.param("file_name,labels,label\na,1,x\n", "no classes in 1 cell of column label", id="label as text"),
             pytest.param(
-                "file_name,labels,problematic\na,1,bad\n", "no yes or no in 1 cell of column problematic", id="reason"
+                "file_name,labels,label\na,1,x\n", "no class list in 1 cell of column label", id="label as text"
+            ),
+            pytest.param(
+                "file_name,labels,problematic\na,1,bad\n", "no truth value in 1 cell of column problematic", id="reason"
             ),
             pytest.param(f"file_name,labels\n{SKI}/{FIRST},1\n", "folder of another class", id="torn"),
             pytest.param(b"PAR1 cut off", "the Parquet file is cut short", id="broken Parquet"),

@@ -99,3 +99,7 @@ def test_an_unknown_name_is_refused_with_the_known_ones():
     with pytest.raises(InputError, match=r"--class-axis: no axis and no file '12345'.*1001.*21841.*imagenet-a"):
         class_axis("12345", LABELS)
     assert {"imagenet-1k", "1001", "11221", "11821", "21841", "21842", "21843"} <= set(axis_names())
+
+
+def test_blank_lines_of_an_axis_are_no_positions(tmp_path):
+    assert axis_from(tmp_path, f"\n{GOLDFISH}\n\n{TENCH}\n\n\n") == [1, 0]

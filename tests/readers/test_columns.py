@@ -222,3 +222,24 @@ def test_image_names_alone_are_a_row_order():
 
 def test_no_class_is_needed_where_the_scores_lie_apart():
     assert headers(roles({"file_names": IMAGES}, scores_apart=True)) == {"name": "file_names"}
+
+
+def test_a_stated_label_is_not_overridden_by_another_column_of_classes():
+    for other in ({"pred": CLASSES}, {"predicted_class": CLASSES}, {"class": CLASSES}):
+        chosen = roles({"filename": IMAGES, **other, "mine": TEXTS}, {"label": "mine"})
+        assert chosen.label.header == "mine"
+        assert chosen.index is None, "what was not stated has no say"
+
+
+def test_a_class_beside_a_model_is_the_prediction():
+    chosen = roles({"filename": IMAGES, "model": ["vit", "vit"], "prediction": CLASSES})
+    assert headers(chosen)["index"] == "prediction"
+
+
+def test_classes_that_count_the_rows_are_not_taken_for_predictions_unseen():
+    names = [f"{row}.JPEG" for row in range(12)]
+    try:
+        chosen = roles({"filename": names, "class": list(range(12))})
+    except InputError:
+        return
+    assert chosen.index is not None or chosen.notes

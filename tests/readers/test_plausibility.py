@@ -11,8 +11,9 @@ from imagenet_errors.images import val_file_names
 from imagenet_errors.labels import LabelSpace, imagenet_1k
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.annotations import read_real, val_labels
-from imagenet_errors.readers.plausibility import CHECKS, Reading, judge
+from imagenet_errors.readers.plausibility import CHECKS, judge
 from imagenet_errors.readers.predictions import ReadRules, read_predictions
+from imagenet_errors.readers.reading import Reading
 from imagenet_errors.tables import Annotations, Ragged
 from real_looking import real_looking
 

@@ -146,3 +146,14 @@ def test_fifty_thousand_rows_of_a_thousand_outputs_take_under_a_hundred_megabyte
     tracemalloc.stop()
     assert (reduced.index[-1], reduced.n_ties) == (65, 49_999)
     assert peak < 100e6
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint32])
+def test_whole_numbers_that_float32_would_merge_are_told_apart(kind):
+    reduced = reduce_scores(dense(np.array([[16_777_216, 16_777_217]], dtype=kind)))
+    assert (reduced.index.tolist(), reduced.n_ties) == ([1], 0)
+
+
+def test_outputs_above_zero_that_add_up_to_no_one_are_no_probabilities():
+    reduced = reduce_scores(dense([[3.0, 1.0, 0.0], [0.5, 0.2, 0.1]]))
+    np.testing.assert_allclose(reduced.confidence, softmax([[3.0, 1.0, 0.0], [0.5, 0.2, 0.1]]).max(axis=1), rtol=1e-5)

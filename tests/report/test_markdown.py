@@ -16,7 +16,10 @@ def test_no_content_breaks_out_of_its_cell():
 
 
 def test_no_name_is_a_link_or_ends_the_code_it_stands_in():
-    assert cell("[here](http://x.org)") == "\\[here\\](http:&#47;/x.org)"
+    assert cell("[here](http://x.org)") == "\\[here\\](http:/&#47;x.org)"
+    assert cell("a\\|b") == "a\\\\\\|b", "a backslash frees no bar"
+    assert cell("www.x.org me@x.org") == "www&#46;x.org me&#64;x.org"
+    assert "\x1b" not in cell("a\x1b[2J")
     assert code("a`b\nc") == "`a'b c`"
 
 

@@ -112,3 +112,8 @@ def test_every_bar_with_errors_has_its_width(counts, width):
 def test_the_legend_names_every_sign():
     for sign in "░▒▓█":
         assert sign in bar_legend().plain
+
+
+@given(st.lists(st.integers(0, 50_000), min_size=7, max_size=7), st.integers(1, 50_000), st.integers(4, 60))
+def test_no_bar_however_short_loses_its_severe_part(counts, n_severe, width):
+    assert "█" in severity_bar([*counts, n_severe], width=width).plain

@@ -74,6 +74,7 @@ def columns(n_rows):
         pa.nulls(n_rows, pa.string()),
         pa.DictionaryArray.from_arrays(pa.array([0] * n_rows, pa.int16()), pa.array(["model"])),
         *[class_name_column(np.zeros(n_rows, dtype=np.int16), pa.array(["tench"]))] * 2,
+        pa.nulls(n_rows, pa.int16()),
     ]
 
 
@@ -143,3 +144,24 @@ def test_run_json_is_text_for_people(tmp_path):
     text = (tmp_path / "run" / "run.json").read_text(encoding="utf-8")
     assert '"vít"' in text
     assert json.loads(text)["models"] == {"vít": {}}
+
+
+def test_the_old_run_json_goes_first(tmp_path, monkeypatch):
+    """Killed in between, the directory must not pass for the old run."""
+    from pathlib import Path
+
+    def write():
+        with writing_run(tmp_path / "run") as writer:
+            writer.verdicts("model", columns(1))
+            writer.table("summary.parquet", summary_table([]))
+            writer.manifest(msgspec.structs.replace(MANIFEST, models={"model": {}}))
+
+    write()
+    unlink, replace, steps = Path.unlink, Path.replace, []
+    monkeypatch.setattr(Path, "unlink", lambda self, **how: steps.append(self) or unlink(self, **how))
+    monkeypatch.setattr(Path, "replace", lambda self, target: steps.append(target) or replace(self, target))
+    write()
+    inside = [path.name for path in steps if path.parent in (tmp_path / "run", tmp_path / "run" / "verdicts")]
+    touched = [name for name in inside if not name.startswith(".")]
+    assert touched[0] == touched[-1] == "run.json"
+    assert "model.parquet" in touched

@@ -10,12 +10,11 @@ import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
-from importlib.abc import MetaPathFinder
 
 from cyclopts import App, CycloptsError, Parameter
 
 from imagenet_errors import __version__
-from imagenet_errors.problems import InputError
+from imagenet_errors.problems import InputError, printable
 
 COMMANDS = {
     "evaluate": "evaluate resnet50.csv --annotations real --out runs/resnet50",
@@ -80,8 +79,8 @@ class Terminated(KeyboardInterrupt):
     """The program was asked to end, by SIGTERM: it cleans up as after Ctrl-C."""
 
 
-def _end_on_sigterm() -> None:
-    """Let SIGTERM (of Slurm, docker, timeout) interrupt the program; processes forked from it just end."""
+def _end_on_signals() -> None:
+    """Let Ctrl-C and SIGTERM (of Slurm, docker, timeout) interrupt the program; processes forked from it just end."""
     program_id = os.getpid()
 
     def end(signum: int, _frame: object) -> None:
@@ -92,12 +91,14 @@ def _end_on_sigterm() -> None:
 
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, end)
+        if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # as nohup and shells leave it in the background
+            signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-class _NoPandas(MetaPathFinder):
+class _NoPandas:
     """Finds no pandas, wherever it is installed."""
 
-    def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
+    def find_spec(self, fullname: str, _path: object = None, _target: object = None) -> None:
         """Refuse pandas; leave all others to the next finder."""
         if fullname == "pandas":
             raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
@@ -120,7 +121,6 @@ def _spare_pandas() -> None:
 
 def main() -> None:
     """Run the program; what the user gave wrongly ends with status 2 and one message, no traceback."""
-    _end_on_sigterm()
     _spare_pandas()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -131,7 +131,9 @@ def main() -> None:
 def _run(arguments: list[str]) -> int:
     try:
         arguments = _heard(arguments)
-        status = program(arguments)(arguments) or 0
+        app = program(arguments)
+        _end_on_signals()
+        status = app(arguments) or 0
         sys.stdout.flush()
     except InputError as error:
         return _end(f"Error: {error}", BAD_INPUT)
@@ -147,7 +149,7 @@ def _run(arguments: list[str]) -> int:
     except OSError as error:
         _silence()
         place = error.filename or "what was to be written"
-        return _end(f"Error: {place}: {error.strerror}. Nothing was left half-written.", BAD_INPUT)
+        return _end(f"Error: {place}: {error.strerror or error}. Nothing was left half-written.", BAD_INPUT)
     return int(status)
 
 
@@ -164,7 +166,7 @@ def _heard(arguments: list[str]) -> list[str]:
 
 def _end(message: str, status: int) -> int:
     with suppress(OSError):
-        print(message, file=sys.stderr)
+        print(printable(message), file=sys.stderr)
     return status
 
 

@@ -28,6 +28,7 @@ def evaluate(
     reading: ReadingOptions = options.READ_STRICTLY,
     demo: Demo = False,
     offline: options.Offline = False,
+    jobs: options.Jobs = None,
     out: options.Out = None,
     as_json: options.AsJson = False,
 ) -> int:
@@ -38,6 +39,7 @@ def evaluate(
     from imagenet_errors.runs.manifest import is_run
     from imagenet_errors.shipped import shipped
 
+    options.use_jobs(jobs)
     given = (*predictions, shipped("data", "demo")) if demo else predictions
     folder = options.out_or_default(out, given, alone="demo" if demo else "evaluation")
     replaces, skipped = is_run(folder), unread_files(given)

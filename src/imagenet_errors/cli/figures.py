@@ -70,11 +70,14 @@ def figures(
     """Draw a paper's figures: each error type's portion against accuracy, with fits, on fixed scales."""
     from imagenet_errors.report.factors import factor_rates, read_factors
     from imagenet_errors.report.figures import FORMATS, FigureRequest, write_figures
-    from imagenet_errors.report.points import points_of_run, published_points
+    from imagenet_errors.report.points import is_like_published, points_of_run, published_points
     from imagenet_errors.runs.tables import load_run_tables
 
     theirs = published_points(published_statistics) if published or published_statistics else None
     run = None if run_dir is None else load_run_tables(run_dir)
+    if theirs is not None and run is not None and not is_like_published(run.manifest.as_inputs().data_set):
+        what = "the published models were judged on ImageNet's validation images, those of the run were not"
+        raise InputError("--published", what, fix="Leave it out, or leave RUN_DIR out.")
     ours = None if run is None else points_of_run(run)
     points = ours or theirs
     if points is None:

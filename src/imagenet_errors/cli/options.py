@@ -18,6 +18,7 @@ from imagenet_errors.inputs import Inputs
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.label_files import MIN_PROBABILITY
 from imagenet_errors.readers.predictions import ReadRules
+from imagenet_errors.workers import JOBS_VARIABLE
 
 INPUTS = Group("Inputs", sort_key=1)
 EVIDENCE = Group("Evidence", sort_key=2)
@@ -40,6 +41,12 @@ Offline = Annotated[
     bool, Parameter(help="Download nothing; use what is here or on the mirror's disk.", group=INPUTS, negative=())
 ]
 AsJson = Annotated[bool, Parameter(name="--json", help="Print JSON instead of tables.", group=OUTPUT, negative=())]
+
+
+Jobs = Annotated[
+    int | None,
+    Parameter(help="Files to work on at once; by default as many as there are cores to use.", group=COMPUTING),
+]
 
 
 def _evidence_field(source: Source) -> tuple[str, Any, Any]:
@@ -197,6 +204,20 @@ def stay_offline(wanted: bool) -> None:
     """Let nothing in this process, nor in those it starts, download published files."""
     if wanted:
         os.environ[OFFLINE_VARIABLE] = "1"
+
+
+def use_jobs(wanted: int | None) -> None:
+    """Let this process work on so many files at once; None: as many as it may use cores.
+
+    Raises
+    ------
+    InputError
+        It is no number from 1 on.
+    """
+    if wanted is not None and wanted < 1:
+        raise InputError("--jobs", f"is {wanted}", fix="Write how many files to work on at once, from 1 on.")
+    if wanted is not None:
+        os.environ[JOBS_VARIABLE] = str(wanted)
 
 
 def columns_stated(stated: tuple[str, ...]) -> dict[str, str]:

@@ -12,11 +12,15 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from imagenet_errors.problems import printable
+
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.segment import Segment
 
 _PIPE_WIDTH = 160
 _PATIENCE_SECONDS = 2.0
@@ -45,27 +49,41 @@ def is_quiet() -> bool:
 
 def console() -> Console:
     """Return a console; in a pipe it has no colours, and its lines are not cut at 80 characters."""
+    kind = _console_kind()
+    on_screen = kind(highlight=False, quiet=not _voice.answers)
+    if on_screen.is_terminal:
+        return on_screen
+    return kind(highlight=False, quiet=not _voice.answers, width=_PIPE_WIDTH)
+
+
+@cache
+def _console_kind() -> type[Console]:
+    """Return a console that shows control characters, in a name perhaps, instead of sending them to the terminal."""
     from rich.console import Console
 
-    on_screen = Console(highlight=False, quiet=not _voice.answers)
-    return on_screen if on_screen.is_terminal else Console(highlight=False, quiet=not _voice.answers, width=_PIPE_WIDTH)
+    class Harmless(Console):
+        def render(self, renderable: Any, options: Any = None) -> Iterator[Segment]:
+            for segment in super().render(renderable, options):
+                yield segment if segment.control else segment._replace(text=printable(segment.text))
+
+    return Harmless
 
 
 def say(text: str) -> None:
     """Print a line of the answer."""
     if _voice.answers:
-        print(text)
+        print(printable(text))
 
 
 def remark(text: str) -> None:
     """Print a line that is no part of the answer."""
     if _voice.remarks:
-        print(text, file=sys.stderr)
+        print(printable(text), file=sys.stderr)
 
 
 def complain(text: str) -> None:
     """Print a line that is printed where everything else is quiet."""
-    print(text, file=sys.stderr)
+    print(printable(text), file=sys.stderr)
 
 
 def next_step(what: str, *command: str | Path) -> None:
@@ -81,7 +99,7 @@ def command_line(arguments: Sequence[str | Path]) -> str:
 
 def say_json(content: Any) -> None:
     """Print plain objects as JSON."""
-    print(json.dumps(content, indent=2, ensure_ascii=False))
+    print(printable(json.dumps(content, indent=2, ensure_ascii=False)))
 
 
 def progress(what: str, things: Iterable[Any], n_things: int) -> Iterator[Any]:

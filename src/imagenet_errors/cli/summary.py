@@ -11,7 +11,7 @@ from cyclopts.validators import Number
 
 from imagenet_errors.cli import options
 from imagenet_errors.cli.screen import console
-from imagenet_errors.problems import InputError
+from imagenet_errors.problems import InputError, printable
 
 
 def summary(
@@ -69,7 +69,7 @@ def summary(
         return
     text = writers["csv" if format_ == "table" else format_](chosen)
     if out is None:
-        sys.stdout.write(text)
+        sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
     else:
         from imagenet_errors.files import write_whole
 

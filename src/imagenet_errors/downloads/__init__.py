@@ -10,7 +10,6 @@ from imagenet_errors.downloads.cache import (
     OFFLINE_VARIABLE,
     Connection,
     at_hand,
-    cache_folder,
     fetch,
     fetch_all,
     listing,
@@ -29,7 +28,7 @@ from imagenet_errors.downloads.registry import (
     source,
     sources,
 )
-from imagenet_errors.downloads.transfer import CACHE_VARIABLE
+from imagenet_errors.prepared import CACHE_VARIABLE, cache_folder
 
 __all__ = [
     "CACHE_VARIABLE",

@@ -16,11 +16,12 @@ from imagenet_errors.downloads.registry import (
     PublishedSource,
     layouts,
     names_for,
-    sha256_of,
     source,
     sources,
 )
-from imagenet_errors.downloads.transfer import CACHE_VARIABLE, PARTIAL, Transfer, unwritable
+from imagenet_errors.downloads.transfer import PARTIAL, Transfer, unwritable
+from imagenet_errors.files import sha256_of
+from imagenet_errors.prepared import cache_folder
 from imagenet_errors.problems import InputError, counted
 
 MIRROR_VARIABLE = "IMAGENET_ERRORS_MIRROR"
@@ -44,14 +45,6 @@ class Connection:
     is_offline: bool = field(default_factory=_is_offline)
     say: Callable[[str], None] = _say
     unreachable: set[str] = field(default_factory=set)
-
-
-def cache_folder() -> Path:
-    """Return the folder for downloads: ``$IMAGENET_ERRORS_CACHE``, or the user's cache."""
-    import pooch
-
-    own = os.environ.get(CACHE_VARIABLE)
-    return Path(own) if own else Path(pooch.os_cache("imagenet-errors"))
 
 
 def resolve(name_or_path: str | Path, option: str, network: Connection | None = None) -> tuple[Path, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import tomllib
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,6 +10,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from imagenet_errors.files import sha256_of
 from imagenet_errors.problems import InputError
 from imagenet_errors.shipped import shipped
 
@@ -199,12 +199,6 @@ def _by_hash() -> dict[str, FileFacts]:
         for file in layout
         if file.sha256
     }
-
-
-def sha256_of(path: Path) -> str:
-    """Return the sha256 of a file's bytes."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def start_of(path: Path) -> bytes:

@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 
 from imagenet_errors import __version__
 from imagenet_errors.downloads.registry import PublishedFile
+from imagenet_errors.prepared import CACHE_VARIABLE
 from imagenet_errors.problems import InputError
 
-CACHE_VARIABLE = "IMAGENET_ERRORS_CACHE"
 PARTIAL = ".partial"
 _CONNECT_SECONDS, _READ_SECONDS = 10, 30
 _CHUNK_BYTES = 1 << 16

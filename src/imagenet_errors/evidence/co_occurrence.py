@@ -110,7 +110,9 @@ def learnt(annotations: Annotations, labels: LabelSpace) -> CoOccurrence:
     """
     if not labels.is_imagenet:
         sets = with_labels(annotations)
-        return co_occurrence(sets, len(labels), source=_told(sets, "the annotations themselves"), own=sets)
+        return co_occurrence(
+            sets, len(labels), source=_told(sets, "annotated images, an image never supporting its own error"), own=sets
+        )
     real = read_real(labels)
     sets = with_labels(real)
     rows = ImageIndex(real.file_names).rows(annotations.file_names, where=annotations.name)

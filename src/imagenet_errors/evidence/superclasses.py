@@ -9,16 +9,18 @@ Source: Peychev et al., NeurIPS 2023, section 3 (fine-grained errors): 161 super
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from imagenet_errors.evidence.source import Loaded, Source, Subject
 from imagenet_errors.evidence.superclass_files import NOT_REVIEWED, Group, read_groups
 from imagenet_errors.labels import LabelSpace, imagenet_1k
+from imagenet_errors.prepared import prepared, stamp
 from imagenet_errors.problems import counted
 from imagenet_errors.shipped import shipped
 from imagenet_errors.wordnet import load_wordnet
@@ -126,8 +128,17 @@ def load_superclasses(path: Path | None = None, *, labels: LabelSpace | None = N
 
 @lru_cache(maxsize=1)
 def _shipped_superclasses() -> Superclasses:
-    labels = imagenet_1k()
-    return _relation(read_groups(shipped("superclasses"), labels, load_wordnet()), len(labels))
+    labels, folder = imagenet_1k(), shipped("superclasses")
+    tables = [shipped("data", name) for name in ("imagenet1k_classes.csv", "wordnet_nouns.parquet")]
+    code = [Path(__file__), Path(__file__).with_name("superclass_files.py")]
+
+    def make() -> pa.Table:
+        groups = read_groups(folder, labels, load_wordnet())
+        columns = {part.name: [getattr(group, part.name) for group in groups] for part in fields(Group)}
+        return pa.table({**columns, "classes": pa.array(columns["classes"], type=pa.list_(pa.int16()))})
+
+    kept = prepared(["superclasses", stamp([*folder.glob("*.toml"), *tables, *code])], make)
+    return _relation([Group(**{**row, "classes": tuple(row["classes"])}) for row in kept.to_pylist()], len(labels))
 
 
 def _relation(groups: list[Group], n_classes: int) -> Superclasses:

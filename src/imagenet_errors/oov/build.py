@@ -6,8 +6,6 @@ neighbours. What is decided goes into the evidence table. A run that was killed 
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from imagenet_errors.files import locked, remove_leftovers, write_whole
+from imagenet_errors.files import csv_text, locked, remove_leftovers, write_whole
 from imagenet_errors.image_folder import LabelledImages
 from imagenet_errors.oov import clip
 from imagenet_errors.oov.clip import Encoder
@@ -96,7 +94,7 @@ class _Run:
     def run(self) -> OovOutcome:
         plan = self.plan
         failures: dict[str, dict[str, str]] = {
-            "predictions file": {str(failure.path): failure.reason for failure in plan.mistakes.failures},
+            "predictions file": {failure.file: failure.reason for failure in plan.mistakes.failures},
             "image": dict.fromkeys(plan.absent_images, f"not in {plan.request.images}"),
         }
         table = plan.held
@@ -253,12 +251,9 @@ def _save_failures(outcome: OovOutcome, folder: Path) -> None:
     if not outcome.n_failures:
         path.unlink(missing_ok=True)
         return
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(("what", "name", "reason"))
-    for what, failures in outcome.failures.items():
-        rows.writerows((what, name, reason) for name, reason in failures.items())
-    write_whole(path, text.getvalue().encode(errors="backslashreplace"), fix=KEPT)
+    rows = [(what, *failure) for what, failures in outcome.failures.items() for failure in failures.items()]
+    content = csv_text([("what", "name", "reason"), *rows])
+    write_whole(path, content.encode(errors="backslashreplace"), fix=KEPT)
 
 
 def done_lines(outcome: OovOutcome, plan: OovPlan) -> Iterator[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -89,7 +90,7 @@ def merge(paths: Sequence[Path], out: Path) -> Merged:
     n_rows = int(first.sum())
     n_conflicts = len(np.unique(case_keys(conflicts).to_numpy(zero_copy_only=False)))
     if n_conflicts:
-        _write_csv(conflicts, conflict_file)
+        _write_csv(_without_formulas(conflicts), conflict_file)
     else:
         conflict_file.unlink(missing_ok=True)
     n_shared = int((np.bincount(case) > 1).sum()) if len(case) else 0
@@ -119,6 +120,15 @@ def _write_csv(table: pa.Table, path: Path) -> None:
     import pyarrow.csv
 
     write_whole(path, lambda file: pyarrow.csv.write_csv(table, file))
+
+
+def _without_formulas(table: pa.Table) -> pa.Table:
+    """Return the table with an apostrophe before texts that a spreadsheet would take for formulas."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_string(field.type):
+            told = pc.replace_substring_regex(table[field.name], r"^(\s*[=+\-@])", r"'\1")
+            table = table.set_column(place, field.name, told)
+    return table
 
 
 @dataclass(frozen=True, eq=False)

@@ -57,11 +57,16 @@ class UnlabelledError(InputError):
 
 @dataclass(frozen=True, eq=False)
 class LabelRules:
-    """How label files are understood: ``names`` tells labels from names, ``combine`` is one of COMBINATIONS."""
+    """How label files are understood.
+
+    ``names`` tells labels from names; ``combine`` is one of COMBINATIONS; ``accepted_are_original``: in this data set
+    all accepted labels of an image are its original ones, where nothing else tells them.
+    """
 
     names: NameRule = field(default_factory=NameRule)
     min_probability: float = MIN_PROBABILITY
     combine: str = "union"
+    accepted_are_original: bool = False
 
 
 @lru_cache(maxsize=1)
@@ -69,7 +74,8 @@ def read_real(labels: LabelSpace) -> Annotations:
     """Load the ReaL labels of the validation images; images without any are not evaluated."""
     import pyarrow.parquet
 
-    table = pyarrow.parquet.read_table(shipped("data", "imagenet_val.parquet"))
+    # Not read_table, which imports pyarrow.dataset: that takes longer than reading.
+    table = pyarrow.parquet.ParquetFile(shipped("data", "imagenet_val.parquet")).read()
     numbers = table["image"].to_numpy()
     return Annotations(
         name="real",
@@ -135,6 +141,8 @@ def assembled(
         where = tables[0].path if tables else "--annotations"
         raise UnlabelledError(where, "names no image", fix="Pass a table of file_name and label too.")
     of_images = of_images or [file for file in (labels_from,) if file is not None]
+    if rules.accepted_are_original:
+        of_images = [_with_accepted_as_original(file) for file in of_images]
     stated = [file for file in of_images if file.accepted is not None]
     bare = [file for file in of_images if file.accepted is None]
     others = [*bare, *([labels_from] if labels_from is not None else [])]
@@ -146,6 +154,11 @@ def assembled(
         whole = _in_order_of(whole, labels_from.names)
     notes = dict.fromkeys(note for each in sets for note in each.notes)
     return replace(whole, notes=tuple(notes))
+
+
+def _with_accepted_as_original(file: LabelFile) -> LabelFile:
+    has_labels = file.original is not None or file.accepted is None or not file.accepted.lengths.all()
+    return file if has_labels else replace(file, original=file.accepted)
 
 
 def labels_told_by(path: Path, labels: LabelSpace) -> LabelFile:

@@ -168,10 +168,15 @@ def _candidate(claim: Claim, where: Path) -> Candidate:
     index, label = claim.index, claim.label
     return Candidate(
         claim.header,
-        None if index is None else class_indices(index.members[0], where=where, header=index.header),
-        None if label is None else _text(label.members[0]),
+        None if index is None else class_indices(_first(index, where), where=where, header=index.header),
+        None if label is None else _text(_first(label, where)),
         claim.is_named,
     )
+
+
+def _first(field: Field, where: Path) -> pa.Array:
+    """Return the first of each row's values."""
+    return pick(field, np.zeros(len(field.members[0]), dtype=np.int64), where=where)
 
 
 def _ranks(field: Field, place: NDArray[np.int64], *, where: Path) -> NDArray[np.int64] | None:

@@ -26,6 +26,7 @@ from imagenet_errors.tables import Annotations
 
 IS_TRUTH = 0.99
 """Share of right rows from which on a column holds the original labels: of 98 real models none reaches 0.93."""
+_NO_MODEL = 0.93
 _FEWER_THAN_RANDOM = 0.02
 _CLEARLY_BETTER = 3
 _CLEARLY_RIGHT = 0.2
@@ -92,15 +93,20 @@ def told_apart(raw: RawPredictions, reader: Reader) -> list[tuple[str, Resolved]
     notes = tuple(_truth_note(one) for one in truth)
     models = [one for one in others if not one.candidate.is_named]
     named = [one for one in others if one.candidate.is_named]
-    if len(named) == 1:
-        return [("", _with_notes(named[0].resolved, _unused(models)))]
-    if len(named) > 1 or not others or _too_few(truth, others):
+    if len(named) > 1 or not others or _too_few(truth, others) or _may_be_labels(named, models):
         _ask(readings, reader.path)
+    if len(named) == 1:
+        return [("", _with_notes(named[0].resolved, (*notes, *_unused(models))))]
     if len(models) == 1:
         taken = f"Column {models[0].candidate.header!r} was taken for the predicted class."
         return [("", _with_notes(models[0].resolved, (*notes, taken)))]
     shared = (*notes, f"The file holds {len(models):,} models, a column each.")
     return [(one.candidate.header, _with_notes(one.resolved, shared)) for one in models]
+
+
+def _may_be_labels(named: list[_Reading], models: list[_Reading]) -> bool:
+    """Say whether a column called ``label`` is right more often than any model, beside one that may be a model's."""
+    return any(one.right > _NO_MODEL for one in named) and any(one.right > _FEWER_THAN_RANDOM for one in models)
 
 
 def _too_few(truth: list[_Reading], others: list[_Reading]) -> bool:

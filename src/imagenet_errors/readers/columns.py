@@ -277,7 +277,7 @@ def _several(pool: list[Field], claims: Sequence[Field]) -> tuple[Claim, ...]:
         for field in claims
         if field.meaning is Meaning.UNKNOWN and field.content is Content.INTEGER and _may_be_class(field)
     ]
-    loose = [field for field in loose if not _counts_rows(field) and field.n_values == 1 and not field.is_list]
+    loose = [field for field in loose if (_is_single(field) and not _counts_rows(field)) or _is_top_k(field)]
     labelled = _distinct([field for field in pool if field.meaning is Meaning.CLASS])
     whole = [field for field in labelled if field.content is Content.INTEGER]
     texts = [field for field in labelled if field.content in TEXTUAL]
@@ -287,6 +287,17 @@ def _several(pool: list[Field], claims: Sequence[Field]) -> tuple[Claim, ...]:
         own = [Claim(field, None) for field in whole] + [Claim(None, field) for field in texts]
     several = [*own, *(Claim(field, None) for field in _distinct(loose))]
     return tuple(several) if len(several) > 1 else ()
+
+
+def _is_single(field: Field) -> bool:
+    return field.n_values == 1 and not field.is_list
+
+
+def _is_top_k(field: Field) -> bool:
+    """Say whether a field holds lists of a few classes, equally many a row, as one of several models' top-k does."""
+    if not field.is_list or not 1 < field.n_values < WIDE:
+        return False
+    return bool(pc.all(pc.equal(pc.list_value_length(field.members[0]), field.n_values)).as_py())
 
 
 def _best_of_texts(texts: Sequence[Field]) -> Field | None:

@@ -42,13 +42,16 @@ def _read_text(file: Opened, stated: Mapping[str, str]) -> Columns | RawPredicti
     return read_delimited(file, stated)
 
 
+DELIMITED = Format("delimited text", (b"",), (".csv", ".tsv", ".txt"), _read_text, is_text=True)
+"""What any text is that nothing else begins like."""
+
 FORMATS: tuple[Format, ...] = (
     Format("Parquet", (b"PAR1",), (".parquet",), read_parquet),
     Format("Arrow", (b"ARROW1", b"\xff\xff\xff\xff"), (".feather", ".arrow", ".ipc"), read_arrow),
     Format("npy", (b"\x93NUMPY",), (".npy",), read_npy),
     Format("npz", (b"PK",), (".npz",), read_npz),
     Format("JSON", (b"{", b"["), (".json", ".jsonl", ".ndjson"), read_json, is_text=True),
-    Format("delimited text", (b"",), (".csv", ".tsv", ".txt"), _read_text, is_text=True),
+    DELIMITED,
 )
 """In the order of asking: the first whose beginning fits reads the file. Texts begin after their byte-order mark and
 blanks, and may be gzipped; any other text is delimited."""

@@ -20,8 +20,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from imagenet_errors.files import sha256_of
 from imagenet_errors.images import n_val, val_file_names, val_numbers
 from imagenet_errors.labels import LabelSpace
+from imagenet_errors.prepared import prepared, stamp
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.class_lists import class_list_names, is_class_list
 from imagenet_errors.readers.formats import columns_of
@@ -33,6 +35,8 @@ from imagenet_errors.tables import Ragged
 BOM = b"\xef\xbb\xbf"
 MIN_PROBABILITY = 0.5
 """From which probability or share of answers on a label is accepted: it is rather right than wrong."""
+_WORTH_PREPARING = 1 << 18
+"""Bytes from which on a file's table is kept."""
 _CORRECTION = ("new_label", "old_label")
 _LAYOUTS = (
     "It needs initial_annots: image -> {correct, wrong, unclear} and problematic_images; or image -> labels; or class "
@@ -50,6 +54,13 @@ class _OfficialFile(msgspec.Struct):
 
     initial_annots: dict[str, _ImageAnnotation]
     problematic_images: dict[str, Any] = {}
+
+
+class _Told(msgspec.Struct):
+    """What a file says beside its rows."""
+
+    notes: tuple[str, ...]
+    classes_of: dict[str, tuple[int, ...] | str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,13 +87,49 @@ class LabelFile:
 
 
 def read_label_file(path: Path, labels: LabelSpace, *, min_probability: float = MIN_PROBABILITY) -> LabelFile:
-    """Read one file of labels, whatever its layout.
+    """Read one file of labels, whatever its layout; of one that was read before, its prepared table.
 
     Raises
     ------
     InputError
-        The file is empty, damaged or of no known layout, or names a class that is none.
+        The file is empty, damaged or of no known layout, names a class that is none, or changed while it was read.
     """
+    if path.stat().st_size < _WORTH_PREPARING:
+        return _parsed(path, labels, min_probability)
+    sha256 = sha256_of(path)
+
+    def make() -> pa.Table:
+        table = _as_table(_parsed(path, labels, min_probability))
+        if sha256_of(path) != sha256:
+            raise InputError(path, "the file changed while it was read", fix="Wait until it is written.")
+        return table
+
+    code = stamp(Path(__file__).parent.glob("*.py"))
+    classes = "\n".join((*labels.wnids, *labels.names, *labels.descriptions))
+    return _from_table(prepared([sha256, path.suffix, classes, str(min_probability), code], make), path)
+
+
+def _as_table(file: LabelFile) -> pa.Table:
+    """Return all that a file says; a file about classes is a table without images."""
+    columns = {"file_name": file.names}
+    for name, lists in (("labels", file.accepted), ("label", file.original)):
+        if lists is not None:
+            columns[name] = lists.to_arrow()
+    if file.problematic is not None:
+        columns["problematic"] = pa.array(file.problematic)
+    told = {"notes": file.notes, "classes_of": file.classes_of}
+    return pa.table(columns).replace_schema_metadata({"told": msgspec.json.encode(told)})
+
+
+def _from_table(table: pa.Table, path: Path) -> LabelFile:
+    told = msgspec.json.decode((table.schema.metadata or {})[b"told"], type=_Told)
+    columns = {name: table[name].combine_chunks() for name in table.column_names}
+    accepted, original = (Ragged.from_arrow(columns[name]) if name in columns else None for name in ("labels", "label"))
+    problematic = columns["problematic"].to_numpy(zero_copy_only=False) if "problematic" in columns else None
+    return LabelFile(path, columns["file_name"], accepted, original, problematic, told.classes_of, told.notes)
+
+
+def _parsed(path: Path, labels: LabelSpace, min_probability: float) -> LabelFile:
     with path.open("rb") as file:
         start = file.read(256).removeprefix(BOM).lstrip()
     if start.startswith(b"{"):

@@ -13,18 +13,22 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from imagenet_errors.images import ImageIndex, index_of, numbers_of_column, rows_of_names
-from imagenet_errors.labels import LabelSpace
+from imagenet_errors.labels import LabelSpace, imagenet_1k
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.annotations import val_labels
 from imagenet_errors.readers.order import Suspicion, fits_clearly, fitting_shift, is_chance, refuse
-from imagenet_errors.readers.plausibility import Reading, judge
+from imagenet_errors.readers.plausibility import judge
 from imagenet_errors.readers.raw import RawPredictions
+from imagenet_errors.readers.reading import Reading
 from imagenet_errors.readers.resolve import Resolved
 from imagenet_errors.readers.row_orders import RowOrder, known_orders, stated_rows
 from imagenet_errors.tables import Annotations, Intake, Predictions
 
+_FIRST_NAMES = 100
+"""Names that are looked at to tell whether a file has bare numbers in folders at all."""
 _ENOUGH_TO_TELL = 1000
 """Images from which on one of the some 20 ways to share them among workers does not fit by luck."""
+_NUMBER_IN_FOLDER = r"(?:^|[/\\])(?P<wnid>n[0-9]{8})[/\\][0-9]{8}(?:\.[A-Za-z]+)?$"
 _MOST_PADDING = 0.02
 """Share of the images that a distributed sampler may repeat."""
 
@@ -139,7 +143,26 @@ def rows_of(
         return _proven_rows(resolved, known_orders(annotations, images), path)
     if images.is_val and _are_ids(names):
         return _rows_of_ids(resolved, images, annotations, path)
-    return rows_of_names(images, names, where=path), ()
+    rows = rows_of_names(images, names, where=path)
+    return _without_other_sets(rows, names, annotations) if images.is_val else (rows, ())
+
+
+def _without_other_sets(rows: NDArray[np.int64], names: pa.StringArray, annotations: Annotations) -> Found:
+    """Leave out bare numbers in folders of other classes: ``train/n01440764/00000001.jpg`` is no validation image."""
+    if not pc.any(pc.match_substring_regex(names.slice(0, _FIRST_NAMES), _NUMBER_IN_FOLDER)).as_py():
+        return rows, ()
+    wnid = pc.struct_field(pc.extract_regex(names, _NUMBER_IN_FOLDER), "wnid")
+    class_of = pc.fill_null(pc.index_in(wnid, value_set=pa.array(imagenet_1k().wnids)), -1)
+    folder: NDArray[np.int64] = class_of.to_numpy(zero_copy_only=False).astype(np.int64)
+    told = (folder >= 0) & (rows >= 0)
+    torn = told & (annotations.label[rows] != folder)
+    if 2 * torn.sum() <= told.sum():
+        return rows, ()
+    note = (
+        f"{counted(int(told.sum()), 'name')} with a bare number in the folder of a class that the validation image of "
+        f"this number does not have (first: {names[int(np.argmax(torn))]}): they are of another set."
+    )
+    return np.where(told, -1, rows), (note,)
 
 
 def _are_ids(names: pa.StringArray) -> bool:

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from imagenet_errors.problems import InputError
+from imagenet_errors.problems import InputError, of_the_machine
 
 _MAPPED_FROM = 1 << 26
 """Bytes from which on a file is mapped and not copied; one that changes while it is read is refused."""
@@ -202,11 +202,13 @@ def refusing_damage(path: Path | str) -> Iterator[None]:
     except MemoryError as problem:
         raise InputError(
             path,
-            "reading it needs more memory than there is; the file may be damaged",
+            "reading it needs more memory than there is",
             example=str(problem)[:160] or None,
-            fix="Write it again, or read it where there is more memory.",
+            fix="Read it where there is more memory.",
         ) from problem
     except _RAISED_ON_DAMAGE as problem:
+        if (machine := of_the_machine(problem, path)) is not None:
+            raise machine from problem
         detail = (str(problem).splitlines() or [type(problem).__name__])[0]
         raise InputError(
             path,

@@ -23,7 +23,7 @@ _CLEARLY_RIGHT = 0.2
 _CLEARLY_BETTER = 3
 """How many times as often right a shift must be as no shift, and as the shift the other way: mistakes between
 neighbouring classes (wnids sort kin together) are as frequent in either direction."""
-_MIN_DEVIATIONS = 4.0
+MIN_DEVIATIONS = 4.0
 """Of 2,000 shuffled files of 20 to 200 rows one exceeded this; mistakes fall short in 1 of 40 files of 20."""
 _SAME_LABEL = 0.3
 """How often two predictions of one class have the same label. A model of accuracy a with its classes renamed:
@@ -34,6 +34,7 @@ _CLOSE_KIN = 1.3
 _ENOUGH_CLASSES = 20
 _NO_DIFFERENCE = 1e-6
 
+AS_IT_IS = "If the file is right as it is, pass --no-check-order."
 ALL_MISTAKES = "If the file holds mistakes only, pass --no-check-order."
 
 
@@ -63,7 +64,7 @@ def suspicion(label: NDArray[np.integer], top1: NDArray[np.integer], labels: Lab
     n_classes, agreement = _agreement(label, top1)
     if n_classes >= _ENOUGH_CLASSES and agreement > _SAME_LABEL and deviations < _CLOSE_KIN * len(label) ** 0.5:
         return _relabelled(right, agreement, _axis_that_fits(label, top1, labels))
-    if deviations > _MIN_DEVIATIONS:
+    if deviations > MIN_DEVIATIONS:
         return None
     return Suspicion(
         f"accuracy is at chance ({right:.2%}): the rows are in another order than the names or labels they "

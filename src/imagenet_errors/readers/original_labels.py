@@ -28,7 +28,7 @@ def val_labels() -> NDArray[np.int16]:
     """Return int16 [n]: the original labels of ImageNet's validation images, in the order of their numbers."""
     import pyarrow.parquet
 
-    table = pyarrow.parquet.read_table(shipped("data", "imagenet_val.parquet"), columns=["label"])
+    table = pyarrow.parquet.ParquetFile(shipped("data", "imagenet_val.parquet")).read(["label"])
     label: NDArray[np.int16] = table["label"].to_numpy().astype(np.int16)
     label.flags.writeable = False
     return label

@@ -12,27 +12,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from imagenet_errors.images import ImageIndex, val_numbers
-from imagenet_errors.labels import LabelSpace
-from imagenet_errors.problems import InputError, counted
-from imagenet_errors.readers.annotations import read_real
-from imagenet_errors.readers.order import (
-    ENOUGH_ROWS,
-    Suspicion,
-    common_ancestors,
-    fitting_shift,
-    is_chance,
-    kinship,
-)
+from imagenet_errors.problems import counted
+from imagenet_errors.readers.order import AS_IT_IS, ENOUGH_ROWS, Suspicion, fitting_shift
 from imagenet_errors.readers.order import suspicion as order_suspicion
-from imagenet_errors.tables import Annotations
-
-AS_IT_IS = "If the file is right as it is, pass --no-check-order."
+from imagenet_errors.readers.places import ROWS_OF_BLOCKS, inner_order, lacks_other_labels, lost_rows
+from imagenet_errors.readers.reading import Reading, shared_ancestors
 
 _ROWS_OF_TRUTH = 100
 """The best models are right in 93 %: of honest files of 100 images one in 1,400 would have no mistake."""
@@ -52,6 +40,7 @@ _FEW_CLASSES = 0.3
 """Predicted classes per class that the images have. Real models 0.92 or more; a head of 10 classes 0.01."""
 _BEYOND = 0.1
 """Share of rows with labels beyond the largest predicted class. Real models at most 0.03; uint8: 0.74."""
+_ROWS_BEYOND = 50
 _CLASSES_BEYOND = 10
 """Real models: 5 classes at most, of 200 mistakes."""
 _CLOSE_TO_THE_END = 0.9
@@ -76,113 +65,6 @@ _ROWS_RIGHT = 0.45
 _TAKEN_FOR_KIN = 0.5
 """Real models predict every class 5 times or more on 50 images of it (AlexNet; median 15). Models without training on
 the labels can lack one of two classes of the same name: then its images go to that kin."""
-
-_LARGEST_BLOCK, _SMALLEST_BLOCK, _BLOCKS = 1_000, 50, 20
-_ROWS_OF_BLOCKS = 2_000
-_BLOCK = 0.9
-"""Rows right in a block of 1,000, of those expected of its classes. Real models in the order of names: 0.933."""
-_DEVIATIONS = 3.5
-_GOOD_BLOCKS = 0.9
-"""What is expected is what is right in the better blocks: most of the file may be lost."""
-_PRIOR_ROWS = 5
-_SORTED = 0.95
-"""Where the other rows are better than any model, the file is sorted by right and wrong."""
-_HARDLY_ANY = 0.25
-_MIN_DEVIATIONS = 4.0
-_NOT_KIN = 0.5
-"""Share of a block's lost rows that its mistakes must show: lost rows are kin by chance (5.1 common ancestors), real
-mistakes of hard images are not (7.7 to 8.6; files may well be sorted by confidence)."""
-
-_KIN = 1.5
-"""Common ancestors of mistakes and labels, as a multiple of those of shuffled predictions; real models 1.5 to 1.7."""
-
-_INNER = 1.0
-"""By how much more mistakes are another label of their image than of another image of its class, in units of the
-variance of that luck. Parts of real files 2.2 or more (of mistakes alone 1.3), shuffled inside classes 0.6 at most."""
-_VARIANCE = 30.0
-"""So much of it makes a part of the file, which is judged on its own; 2,000 mistakes on average."""
-_LEAST_VARIANCE = 15.0
-_IMAGES_A_CLASS = 10
-"""With fewer images of a class, too many of them keep their place when they are shuffled."""
-
-
-@dataclass(frozen=True, eq=False)
-class OtherHits:
-    """Mistakes ``wrong`` int64 [m]: ``is_accepted`` bool [m], and ``luck`` float64 [m], how likely by exchange."""
-
-    wrong: NDArray[np.int64]
-    is_accepted: NDArray[np.bool_]
-    luck: NDArray[np.float64]
-
-    @cached_property
-    def variance(self) -> NDArray[np.float64]:
-        """float64 [m]: of being accepted by luck."""
-        return self.luck * (1 - self.luck)
-
-
-@dataclass(frozen=True, eq=False)
-class Reading:
-    """What a file was taken to say of n images, in the file's order.
-
-    ``label``, ``top1`` int64 [n]; ``rows`` int64 [n] of the annotations; ``place`` int64 [n] rows of the file;
-    ``lacks`` int64: classes that the file cannot name; ``ranks`` int64 [n, k], best first, or None;
-    ``in_words``: the classes are written as texts.
-    """
-
-    label: NDArray[np.int64]
-    top1: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    place: NDArray[np.int64]
-    lacks: NDArray[np.int64]
-    labels: LabelSpace
-    annotations: Annotations
-    ranks: NDArray[np.int64] | None = None
-    in_words: bool = False
-
-    def __len__(self) -> int:
-        """Return the number of rows n."""
-        return len(self.label)
-
-    @cached_property
-    def right(self) -> NDArray[np.bool_]:
-        """bool [n]: the prediction is the original label."""
-        right: NDArray[np.bool_] = self.top1 == self.label
-        return right
-
-    @cached_property
-    def accuracy(self) -> float:
-        """The share of rows that are right."""
-        return float(self.right.mean())
-
-    @cached_property
-    def n_labelled(self) -> NDArray[np.int64]:
-        """int64 [C]: rows with each original label."""
-        return np.bincount(self.label, minlength=len(self.labels))
-
-    @cached_property
-    def n_predicted(self) -> NDArray[np.int64]:
-        """int64 [C]: rows with each prediction."""
-        return np.bincount(self.top1, minlength=len(self.labels))
-
-    @cached_property
-    def other(self) -> OtherHits:
-        """The mistakes on images whose labels are known, beside what luck would give."""
-        others = other_labels(self.annotations, self.labels)
-        if others is None:
-            return OtherHits(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_), np.empty(0))
-        wrong = np.flatnonzero(~self.right)
-        accepted = others.accepted[self.rows[wrong]]
-        known = accepted[:, 0] >= 0
-        wrong, accepted = wrong[known], accepted[known]
-        if 10 * len(self) < 9 * len(self.annotations):
-            others = others.of(self.rows, self.label, len(self.labels))
-        label, top1 = self.label[wrong], self.top1[wrong]
-        is_accepted = (accepted == top1.astype(np.int16)[:, None]).any(axis=1)
-        return OtherHits(wrong, is_accepted, others.by_luck(label, top1, is_own=is_accepted))
-
-    def called(self, index: int) -> str:
-        """Return ``"65 sea snake"``."""
-        return f"{index} {self.labels.names[index]}"
 
 
 Finder = Callable[[Reading], Suspicion | None]
@@ -288,7 +170,7 @@ def _cut_off(reading: Reading) -> Suspicion | None:
     largest = int(reading.top1.max())
     beyond = reading.n_labelled[largest + 1 :]
     n_beyond = int(beyond.sum())
-    if n_beyond < max(_BEYOND * len(reading), _SMALLEST_BLOCK) or np.count_nonzero(beyond) < _CLASSES_BEYOND:
+    if n_beyond < max(_BEYOND * len(reading), _ROWS_BEYOND) or np.count_nonzero(beyond) < _CLASSES_BEYOND:
         return None
     what = f"no class above {largest} is predicted, though {n_beyond:,} of {len(reading):,} images have such a label"
     for kind, end in (("int8", 127), ("uint8", 255)):
@@ -386,7 +268,7 @@ def _usual(reading: Reading, index: int) -> tuple[int, float]:
 
 def _goes_to_kin(reading: Reading, index: int) -> bool:
     usual, share = _usual(reading, index)
-    shared = _kinship(reading.labels)
+    shared = shared_ancestors(reading.labels)
     if shared is None or share < _TAKEN_FOR_KIN:
         return False
     return bool(2 * shared[index, usual] > min(shared[index, index], shared[usual, usual]))
@@ -406,158 +288,6 @@ def _lacks_rows_a_class(reading: Reading) -> bool:
     return bool(np.median(some) < _ROWS_A_CLASS) or reading.accuracy < _ROWS_RIGHT
 
 
-def lost_rows(reading: Reading) -> Suspicion | None:
-    """Somewhere in the file predictions stop to belong to their rows, so that accuracy falls to chance there."""
-    size = int(np.clip(len(reading) // _BLOCKS, _SMALLEST_BLOCK, _LARGEST_BLOCK))
-    n_blocks = len(reading) // size
-    if n_blocks < 3 or reading.accuracy == 0:
-        return None
-    hits = np.bincount(reading.label[reading.right], minlength=len(reading.labels))
-    usual = (hits + _PRIOR_ROWS * reading.accuracy) / (reading.n_labelled + _PRIOR_ROWS)
-    block = np.minimum(np.arange(len(reading)) // size, n_blocks - 1)
-    n_rows = np.bincount(block)
-    expected, found = (np.bincount(block, weights=each) / n_rows for each in (usual[reading.label], reading.right))
-    expected = np.minimum(expected * max(1, np.quantile(found / expected, _GOOD_BLOCKS)), _SORTED)
-    slack = np.maximum((1 - _BLOCK) * expected, _DEVIATIONS * np.sqrt(expected * (1 - expected) / n_rows))
-    low = found < expected - slack
-    if not low.any():
-        return None
-    in_low = low[block]
-    if reading.right[~in_low].mean() > _SORTED:
-        return None
-    q = 1 - float(found[low] @ n_rows[low] / (expected[low] @ n_rows[low]))
-    lost = q / (q + (1 - q) * (1 - float(expected[low].mean())))
-    if _share_without_kin(reading, in_low) < _NOT_KIN * lost and not _at_chance(
-        reading, (found < _HARDLY_ANY * expected)[block]
-    ):
-        return None
-    first, last = (reading.place[at] + 1 for at in np.flatnonzero(in_low)[[0, -1]])
-    return Suspicion(
-        f"{reading.right[in_low].mean():.1%} are right among {counted(int(in_low.sum()), 'row')} between rows "
-        f"{first:,} and {last:,}, {reading.right[~in_low].mean():.1%} elsewhere, and the mistakes there are no kin of "
-        "their labels: these predictions belong to other rows",
-        f"Match the predictions to their images again, or pass --row-order FILE (a name a row). {AS_IT_IS}",
-    )
-
-
-def _at_chance(reading: Reading, chosen: NDArray[np.bool_]) -> bool:
-    """Say whether the chosen rows are as if shuffled among themselves: in class folders all that is near is kin."""
-    label, top1 = reading.label[chosen], reading.top1[chosen]
-    if len(label) < _SMALLEST_BLOCK or _kinship(reading.labels) is None or not is_chance(label, top1):
-        return False
-    return kinship(label, top1, reading.labels) < _MIN_DEVIATIONS
-
-
-def _share_without_kin(reading: Reading, chosen: NDArray[np.bool_]) -> float:
-    """Return which share of the chosen rows' mistakes are kin by chance only; 1 where there is no WordNet.
-
-    It is 0 where the mistakes elsewhere are kin no more often, but for luck."""
-    shared = _kinship(reading.labels)
-    if shared is None:
-        return 1.0
-    by_chance = float((reading.n_labelled / len(reading)) @ shared @ (reading.n_predicted / len(reading)))
-    here, elsewhere = (
-        shared[reading.label[each], reading.top1[each]] for each in (~reading.right & chosen, ~reading.right & ~chosen)
-    )
-    usual = float(elsewhere.mean()) if len(elsewhere) >= _SMALLEST_BLOCK else _KIN * by_chance
-    missing = usual - float(here.mean())
-    if missing < _DEVIATIONS * float(here.std()) / len(here) ** 0.5:
-        return 0.0
-    return missing / max(usual - by_chance, 0.1)
-
-
-@lru_cache(maxsize=1)
-def _kinship(labels: LabelSpace) -> NDArray[np.float32] | None:
-    try:
-        return common_ancestors(labels)
-    except InputError:  # classes of another data set need not be in WordNet
-        return None
-
-
-@dataclass(frozen=True, eq=False)
-class OtherLabels:
-    """What else is in the images.
-
-    ``accepted`` int16 [N, w]: labels of each annotated image, -1 behind the last; ``pair`` int64 [m] ascending codes
-    of (original label, accepted one) and ``n_images`` int64 [m] that have it; ``n_of_label`` int64 [C].
-    """
-
-    accepted: NDArray[np.int16]
-    pair: NDArray[np.int64]
-    n_images: NDArray[np.int64]
-    n_of_label: NDArray[np.int64]
-
-    def of(self, rows: NDArray[np.int64], label: NDArray[np.int64], n_classes: int) -> OtherLabels:
-        """Count again for some of the images only."""
-        return _counted_labels(self.accepted, self.accepted[rows], label, n_classes)
-
-    def by_luck(
-        self, label: NDArray[np.int64], top1: NDArray[np.int64], *, is_own: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
-        """Return float64 [n]: which share of the other images of its class accept each prediction."""
-        code = label << 16 | top1
-        at = np.minimum(np.searchsorted(self.pair, code), len(self.pair) - 1)
-        having = np.where(self.pair[at] == code, self.n_images[at], 0) - is_own
-        share: NDArray[np.float64] = np.maximum(having, 0) / np.maximum(self.n_of_label[label] - 1, 1)
-        return share
-
-
-def _counted_labels(
-    whole: NDArray[np.int16], accepted: NDArray[np.int16], label: NDArray[np.int64], n_classes: int
-) -> OtherLabels:
-    some = accepted[:, 0] >= 0
-    codes = (label[some] << 16)[:, None] | accepted[some]
-    pair, n_images = np.unique(codes[accepted[some] >= 0], return_counts=True)
-    return OtherLabels(whole, pair, n_images, np.bincount(label[some], minlength=n_classes))
-
-
-@lru_cache(maxsize=2)
-def other_labels(annotations: Annotations, labels: LabelSpace) -> OtherLabels | None:
-    """Return what else is in the annotated images: by ReaL for validation images, else by the annotations."""
-    accepted = annotations.accepted
-    numbers = val_numbers(annotations.file_names)
-    if ImageIndex(annotations.file_names).is_val and len(numbers):
-        real = read_real(labels)
-        rows = ImageIndex(real.file_names).rows_of_numbers(numbers)
-        accepted = real.accepted.take(np.maximum(rows, 0))
-    if not len(accepted.values) or np.mean(accepted.lengths > 1) < _MISTAKES:
-        return None
-    width = int(accepted.lengths.max())
-    padded = np.full((len(accepted), width), -1, dtype=np.int16)
-    padded[accepted.owners, np.arange(len(accepted.values)) - accepted.offsets[accepted.owners]] = accepted.values
-    return _counted_labels(padded, padded, annotations.label.astype(np.int64), len(labels))
-
-
-def inner_order(reading: Reading) -> Suspicion | None:
-    """Mistakes are no more often another label of their image than of its class's other images.
-
-    Then rows are in another order inside their classes, or one row late, which leaves the accuracy as it is."""
-    other = reading.other
-    total = float(other.variance.sum())
-    if total < _LEAST_VARIANCE:
-        return None
-    n_parts = max(1, int(total / _VARIANCE))
-    part = np.minimum((np.cumsum(other.variance) * n_parts / total).astype(np.int64), n_parts - 1)
-    found, by_luck, spread = (
-        np.bincount(part, weights=each, minlength=n_parts) for each in (other.is_accepted, other.luck, other.variance)
-    )
-    low = found - by_luck < _INNER * spread
-    if not low.any():
-        return None
-    places = reading.place[other.wrong[low[part]]] + 1
-    return Suspicion(
-        f"of {np.count_nonzero(low[part]):,} mistakes between rows {places.min():,} and {places.max():,} "
-        f"{found[low].sum():.0f} are another label of their image; {by_luck[low].sum():.0f} would be if images of one "
-        "class were exchanged, and of real models several times as many: rows are in another order inside the classes",
-        f"Pass --row-order FILE: the images' names in the order that they were predicted in, one a row. {AS_IT_IS}",
-    )
-
-
-def _lacks_other_labels(reading: Reading) -> bool:
-    some = reading.n_labelled[reading.n_labelled > 0]
-    return bool(reading.other.variance.sum() < _LEAST_VARIANCE or np.median(some) < _IMAGES_A_CLASS)
-
-
 CHECKS = (
     Check("the labels given as predictions", truth, _may_be_truth),
     Check("several models' columns read as ranks", repeated_ranks),
@@ -566,7 +296,7 @@ CHECKS = (
     Check("another order", in_order),
     Check("classes shifted from some class on", shifted_run, lambda reading: len(reading) < _ROWS_OF_RUNS),
     Check("classes that have no index of their own", never_predicted, _lacks_rows_a_class),
-    Check("rows that slipped from some row on", lost_rows, lambda reading: len(reading) < _ROWS_OF_BLOCKS),
-    Check("another order inside the classes", inner_order, _lacks_other_labels),
+    Check("rows that slipped from some row on", lost_rows, lambda reading: len(reading) < ROWS_OF_BLOCKS),
+    Check("another order inside the classes", inner_order, lacks_other_labels),
 )
 """In the order in which they are asked: what is cheap, or explains the others, first."""

@@ -9,8 +9,6 @@ Source: Idrissi et al., ICLR 2023 (ImageNet-X; the error ratio of a factor); Kat
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +19,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from imagenet_errors.chain import ERROR_TYPES
+from imagenet_errors.files import csv_text
 from imagenet_errors.images import ImageIndex
 from imagenet_errors.problems import InputError
 from imagenet_errors.report.looks import looks
@@ -151,18 +150,14 @@ def factor_rates(run: RunTables, model: int, factors: Factors) -> FactorRates:
 
 def factors_csv(rates: Sequence[FactorRates]) -> str:
     """Return the rates of several models as CSV, a row for each model, factor and error type."""
-    sink = io.StringIO()
-    writer = csv.writer(sink, lineterminator="\n")
-    writer.writerow(["model", "factor", "error_type", "n_images", "n_errors", "ratio", "low", "high"])
+    rows: list[Sequence[object]] = [["model", "factor", "error_type", "n_images", "n_errors", "ratio", "low", "high"]]
     for model in rates:
         for row, factor in enumerate(model.names):
             for place, error_type in enumerate(ERROR_TYPES):
                 bounds = [getattr(model, key)[row, place] for key in ("ratio", "low", "high")]
                 cells = ["" if np.isnan(value) else f"{value:.4g}" for value in bounds]
-                writer.writerow(
-                    [model.model, factor, error_type, model.n_images[row], model.n_errors[row, place], *cells]
-                )
-    return sink.getvalue()
+                rows.append([model.model, factor, error_type, model.n_images[row], model.n_errors[row, place], *cells])
+    return csv_text(rows)
 
 
 def factor_figure(rates: FactorRates) -> Figure:

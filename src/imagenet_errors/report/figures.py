@@ -20,10 +20,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
+from numpy.typing import NDArray
 
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.files import written_whole
-from imagenet_errors.labels import GROUPS
 from imagenet_errors.mistakes import Progress, silent
 from imagenet_errors.problems import InputError
 from imagenet_errors.report.factors import FactorRates, factor_figure, factors_csv
@@ -212,14 +212,10 @@ def portion_figure(request: FigureRequest, kinds: Sequence[Category], names: Seq
 
     A share that is known within bounds only is drawn as an interval, and no line is put through it.
     """
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.0, 5.6))  # margins are fixed: finding them anew takes as long as drawing
-    axes = figure.subplots(2, 2, sharex=True, sharey=True)
-    figure.subplots_adjust(left=0.1, right=0.985, top=0.955, bottom=0.17, wspace=0.07, hspace=0.17)
-    for axis, group in zip(axes.ravel(), GROUPS, strict=True):
+    figure, grid = _panel_grid(len(request.points.groups))
+    for axis, group in zip(grid.ravel(), request.points.groups, strict=False):
         _frame(axis, names, among=among, title=group)
-        if request.behind is not None:
+        if request.behind is not None and group in request.behind.groups:
             x, y = _xy(request.behind, names, request, among=among, group=group)
             axis.scatter(x, y, s=7, color=_CLOUD, linewidths=0, alpha=0.6)
         x, y = _xy(request.points, names, request, among=among, group=group)
@@ -230,15 +226,30 @@ def portion_figure(request: FigureRequest, kinds: Sequence[Category], names: Seq
         _draw_kinds(axis, kinds, x, y)
         fit = _draw_trend(axis, x, y)
         _note(axis, fit, n_outside)
-    for axis in axes[1]:
+    for axis in grid[-1]:
         axis.set_xlabel(f"{_x_text(among, request)}, %")
-    for axis in axes[:, 0]:
+    for axis in grid[:, 0]:
         axis.set_ylabel(
             f"{textwrap.fill(_types_text(names), 44)},\n% of {ERRORS_NAME[among]}",
             fontsize=7 if len(names) == 1 else 5.5,
         )
     _legend(figure, kinds, n_behind=0 if request.behind is None else len(request.behind))
     return figure
+
+
+def _panel_grid(n_panels: int) -> tuple[Figure, NDArray[Any]]:
+    """Return a figure of up to two panels a row that share their axes, object [R, 1 or 2]; one too many is hidden."""
+    from matplotlib.figure import Figure
+
+    n_rows, n_columns = -(-n_panels // 2), min(n_panels, 2)
+    height = 1.2 + 2.2 * n_rows
+    figure = Figure(figsize=(7.0, height))  # margins are fixed: finding them anew takes as long as drawing
+    grid = figure.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False)
+    figure.subplots_adjust(0.1, 0.95 / height, 0.985, 1 - 0.25 / height, wspace=0.07, hspace=0.17)
+    if n_panels < grid.size:
+        grid[-1, -1].set_visible(False)
+        grid[-2, -1].tick_params(labelbottom=True)
+    return figure, grid
 
 
 def two_piece_figure(request: FigureRequest) -> Figure:

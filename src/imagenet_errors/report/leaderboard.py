@@ -6,8 +6,6 @@ measured is null; one that hangs on missing evidence has its bounds beside it, a
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from imagenet_errors.chain import COUNTS_AS, DEFAULT_ORDER, ERROR_TYPES
-from imagenet_errors.problems import InputError
+from imagenet_errors.files import csv_text
+from imagenet_errors.problems import InputError, printable
 from imagenet_errors.report.points import touched
 from imagenet_errors.runs.manifest import read_manifest
 from imagenet_errors.shipped import needs
@@ -203,12 +202,8 @@ def _people_columns(table: pa.Table) -> list[str]:
 
 def to_csv(table: pa.Table) -> str:
     """Return the table as CSV, numbers in full, methods joined by `` + ``, nothing where nothing is known."""
-    sink = io.StringIO()
-    writer = csv.writer(sink, lineterminator="\n")
-    writer.writerow(table.column_names)
-    for row in table.to_pylist():
-        writer.writerow(["" if value is None else _text(value) for value in row.values()])
-    return sink.getvalue()
+    rows = ([None if value is None else _text(value) for value in row.values()] for row in table.to_pylist())
+    return csv_text([table.column_names, *rows])
 
 
 def to_markdown(table: pa.Table) -> str:
@@ -244,8 +239,13 @@ def _latex(text: str) -> str:
         "–": "--",
         "≤": r"$\leq$",
         "≥": r"$\geq$",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        "[": "{[}",
+        "\n": " ",
     }
-    return "".join(special.get(letter, f"\\{letter}" if letter in "&%$#_{}" else letter) for letter in text)
+    return "".join(special.get(letter, f"\\{letter}" if letter in "&%$#_{}" else letter) for letter in printable(text))
 
 
 WRITERS: dict[str, Callable[[pa.Table], str]] = {"csv": to_csv, "markdown": to_markdown, "latex": to_latex}

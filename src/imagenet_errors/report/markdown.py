@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 
-_ESCAPES = str.maketrans({"|": "\\|", "<": "&lt;", "[": "\\[", "]": "\\]", "`": "\\`", "\n": " ", "\r": " "})
+from imagenet_errors.problems import printable
+
+_ESCAPES = str.maketrans({sign: f"\\{sign}" for sign in "\\|[]`*"} | {"<": "&lt;", "&": "&amp;", "\n": " "})
+_LINK = re.compile(r"://|www\.|@", re.IGNORECASE)
+"""What GitHub makes a link of without any brackets: addresses, ``www.`` and mail."""
 
 
 def md_table(header: Sequence[str], rows: Iterable[Sequence[object]], *, text_columns: int = 1) -> str:
@@ -17,7 +22,11 @@ def md_table(header: Sequence[str], rows: Iterable[Sequence[object]], *, text_co
 
 def cell(value: object) -> str:
     """Return text that cannot break out of its cell, and that is no link."""
-    return str(value).translate(_ESCAPES).replace("://", ":&#47;/")
+    return _LINK.sub(_unlinked, printable(str(value)).translate(_ESCAPES))
+
+
+def _unlinked(found: re.Match[str]) -> str:
+    return f"{found[0][:-1]}&#{ord(found[0][-1])};"
 
 
 def code(value: object) -> str:

@@ -21,6 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from imagenet_errors.chain import DEFAULT_ORDER, ERROR_TYPES
+from imagenet_errors.datasets import IMAGENET, Dataset
 from imagenet_errors.labels import GROUPS
 from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR
 from imagenet_errors.problems import InputError
@@ -53,6 +54,7 @@ class Points:
     A type's state for a model is EXACT, BOUNDED (evidence for part of the cases) or UNKNOWN (its stage did not run, or
     an earlier one did not); the last two are open. ``mla`` and ``top1`` float64 [N, G] in percent, NaN if
     unknown; ``top1`` is over the evaluated images of the group. ``facts``: name of FACTS -> N texts, empty if unknown.
+    ``groups``: the G groups of classes, all classes first.
     """
 
     models: tuple[str, ...]
@@ -63,6 +65,7 @@ class Points:
     mla: Floats
     top1: Floats
     facts: dict[str, tuple[str, ...]]
+    groups: tuple[str, ...] = GROUPS
 
     @classmethod
     def measured(
@@ -101,7 +104,7 @@ class Points:
         """
         chosen = self._chosen(error_types)
         total = self._totals(among, group)
-        parts = 100.0 * self.counts[:, GROUPS.index(group), chosen].sum(axis=1)
+        parts = 100.0 * self.counts[:, self.groups.index(group), chosen].sum(axis=1)
         is_exact = ~(self.is_open & chosen).any(axis=1) | ~(self.is_open & ~chosen).any(axis=1)
         shares: Floats = np.divide(parts, total, out=np.full(len(parts), np.nan), where=(total > 0) & is_exact)
         return shares
@@ -112,7 +115,7 @@ class Points:
         NaN for a model without such errors, or where the type is UNKNOWN.
         """
         place, total = ERROR_TYPES.index(error_type), self._totals(among, group)
-        low, high = (bound[:, GROUPS.index(group), place].astype(np.float64) for bound in (self.least, self.most))
+        low, high = (bound[:, self.groups.index(group), place].astype(np.float64) for bound in (self.least, self.most))
         known = (total > 0) & (self.state[:, place] != UNKNOWN)
         low, high = (np.divide(100 * part, total, out=np.full(len(part), np.nan), where=known) for part in (low, high))
         return low, high
@@ -120,7 +123,7 @@ class Points:
     def accuracy(self, among: str, group: str = "all") -> Floats:
         """Return float64 [N] in percent: top-1 against top-1 errors, MLA against multi-label errors."""
         values = self.mla if among == "multi_label" else self.top1
-        in_group: Floats = values[:, GROUPS.index(group)]
+        in_group: Floats = values[:, self.groups.index(group)]
         return in_group
 
     def _chosen(self, error_types: str | Sequence[str]) -> NDArray[np.bool_]:
@@ -130,7 +133,7 @@ class Points:
     def _totals(self, among: str, group: str) -> NDArray[np.int64]:
         """Return int64 [N]: the errors of the group; 0 where even their number is not known."""
         is_one = IS_MULTI_LABEL_ERROR if among == "multi_label" else IS_TOP1_ERROR
-        totals: NDArray[np.int64] = self.counts[:, GROUPS.index(group), is_one].sum(axis=1)
+        totals: NDArray[np.int64] = self.counts[:, self.groups.index(group), is_one].sum(axis=1)
         crosses = (self.is_open & is_one).any(axis=1) & (self.is_open & ~is_one).any(axis=1)
         return np.where(crosses, 0, totals)
 
@@ -156,7 +159,12 @@ def points_of_run(run: RunTables) -> Points:
     order = (*run.manifest.requested_stage_order, *DEFAULT_ORDER)
     state = np.where((least != most).any(axis=1), BOUNDED, EXACT).astype(np.int8)
     state[:, np.isin(ERROR_TYPES, touched(run.manifest.stages_not_run, order))] = UNKNOWN
-    return Points(run.models, figures.counts, least, most, state, mla, top1, facts)
+    return Points(run.models, figures.counts, least, most, state, mla, top1, facts, figures.groups)
+
+
+def is_like_published(data_set: Dataset) -> bool:
+    """Tell whether a data set is what the published models were judged on: ImageNet's validation images."""
+    return data_set.place == IMAGENET and data_set.labels.is_imagenet
 
 
 def touched(not_run: Iterable[str], order: Sequence[str]) -> list[str]:

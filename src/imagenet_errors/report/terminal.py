@@ -15,7 +15,6 @@ from rich.text import Text
 
 from imagenet_errors.chain import COUNTS_AS, DEFAULT_ORDER, ERROR_TYPES
 from imagenet_errors.evaluation import Evaluation
-from imagenet_errors.labels import GROUPS
 from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR
 from imagenet_errors.mistakes import Tally
 from imagenet_errors.problems import counted
@@ -163,17 +162,20 @@ def _distribution(result: ModelResult, scope: _Scope) -> RenderableType:
     """Return one model's counts by type and group, with shares of its errors, and its accuracies."""
     table = Table(title=escape(result.model), title_justify="left")
     table.add_column("error type")
-    for group in GROUPS:
+    for group in result.measures.groups:
         table.add_column(group, justify="right")
     table.add_column("of top-1 errors", justify="right")
     table.add_column("of multi-label errors", justify="right")
     for name in ERROR_TYPES:
-        counts = [scope.cell(result, name, group) for group in range(len(GROUPS))]
+        counts = [scope.cell(result, name, group) for group in range(len(result.measures.groups))]
         table.add_row(Text(name, style=_STYLE[COUNTS_AS[name]]), *counts, *_shares(result, name, scope))
     table.add_section()
     for title, values in _accuracies(result, scope):
         table.add_row(title, *values, "", "")
-    parts: list[RenderableType] = [table, *(Text(line) for line in _tally_lines(result.tally))]
+    parts: list[RenderableType] = [
+        table,
+        *(Text(line) for line in _tally_lines(result.tally, scope.evaluation.intakes[result.model])),
+    ]
     return Group(*parts)
 
 
@@ -204,7 +206,7 @@ def _accuracies(result: ModelResult, scope: _Scope) -> list[tuple[str, list[str]
     return shown
 
 
-def _tally_lines(tally: Tally) -> list[str]:
+def _tally_lines(tally: Tally, intake: Intake) -> list[str]:
     """Return the figures over all images that people check against numbers they know."""
     lines = []
     if tally.n_with_accepted:
@@ -213,6 +215,9 @@ def _tally_lines(tally: Tally) -> list[str]:
             f"Accepted accuracy: {share:.2%} of the {tally.n_with_accepted:,} images with accepted labels "
             "got one of them."
         )
+    if intake.n_labelled > tally.n_images - tally.n_rejected:
+        share = intake.n_right / intake.n_labelled
+        lines.append(f"Top-1 accuracy over all {intake.n_labelled:,} labelled images: {share:.2%}.")
     if tally.n_rejected:
         lines.append(
             f"Of {counted(tally.n_rejected, 'image')} whose label no annotator accepts, the model named an accepted "

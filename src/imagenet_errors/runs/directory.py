@@ -41,8 +41,10 @@ VERDICTS = pa.schema(
         ("model", pa.dictionary(pa.int16(), pa.string())),
         ("target_name", CLASS_NAME),
         ("prediction_name", CLASS_NAME),
+        ("wordnet_steps", pa.int16()),
     ]
 )
+"""``wordnet_steps``: how far a model failure is from the nearest accepted label; null for all others."""
 DISTRIBUTION = pa.schema(
     [
         ("model", pa.string()),

@@ -15,7 +15,7 @@ from imagenet_errors.downloads import FileFacts as PublishedFacts
 from imagenet_errors.evidence.sources import OPTIONS
 from imagenet_errors.inputs import Inputs
 from imagenet_errors.label_sets import COMBINATIONS
-from imagenet_errors.problems import InputError
+from imagenet_errors.problems import InputError, names_a_file, written
 from imagenet_errors.readers.label_files import MIN_PROBABILITY
 from imagenet_errors.tables import Intake
 
@@ -104,7 +104,7 @@ def data_set_facts(inputs: Inputs) -> dict[str, Any]:
         "more_annotations": inputs.more_places,
         "combine": inputs.combine,
         "min_label_probability": inputs.min_label_probability,
-        **{key: "" if path is None else str(path.resolve()) for key, path in paths.items()},
+        **{key: "" if path is None else written(path.resolve()) for key, path in paths.items()},
     }
 
 
@@ -112,7 +112,7 @@ def evidence_places(inputs: Inputs) -> dict[str, str | list[str] | None]:
     """Return the evidence files by option, as ``run.json`` names them: null or [] where none was given."""
     places: dict[str, str | list[str] | None] = {}
     for option, source in OPTIONS.items():
-        paths = [str(path.resolve()) for path in inputs.evidence.get(option, ())]
+        paths = [written(path.resolve()) for path in inputs.evidence.get(option, ())]
         places[option] = paths if source.many else next(iter(paths), None)
     return places
 
@@ -148,9 +148,7 @@ def is_run(folder: Path) -> bool:
 
 def _check_models(models: Mapping[str, Any], path: Path) -> None:
     """Refuse names that would lead out of the run directory."""
-    strange = [
-        name for name in models if not name or "/" in name or "\\" in name or "\0" in name or name in (".", "..")
-    ]
+    strange = [name for name in models if not names_a_file(name)]
     if strange:
         raise InputError(path, "names a model that is no file name", example=repr(strange[0]), fix="Evaluate again.")
 
@@ -164,7 +162,7 @@ def file_facts(path: Path) -> InputFile:
     """Return a file's place, size in bytes and sha256."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return InputFile(str(path.resolve()), path.stat().st_size, digest)
+    return InputFile(written(path.resolve()), path.stat().st_size, digest)
 
 
 def intake_facts(intake: Intake) -> dict[str, Any]:

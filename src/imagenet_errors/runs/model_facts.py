@@ -84,7 +84,12 @@ def _first(rules: Sequence[dict[str, Any]], architecture: str, tag: str) -> dict
 def _matches(rule: Mapping[str, Any], architecture: str, tag: str) -> bool:
     """Tell whether one of the names fits and, where the rule has tags, one of them."""
     names, tags = rule.get("names", ["*"]), rule.get("tags", ["*"])
-    return any(fnmatchcase(architecture, name) for name in names) and any(fnmatchcase(tag, pattern) for pattern in tags)
+    return any(_fits(architecture, name) for name in names) and any(_fits(tag, pattern) for pattern in tags)
+
+
+def _fits(text: str, pattern: str) -> bool:
+    """Match a pattern whose only wildcard is ``*``; most fail on their words, before a regular expression is made."""
+    return all(word in text for word in pattern.split("*")) and fnmatchcase(text, pattern)
 
 
 def facts_of_file(path: Path) -> dict[str, Any] | None:
@@ -121,7 +126,7 @@ _PREFIX = re.compile(r"(test_|tf_|gc_|dm_|eca_|legacy_|se|cs\d?(p|se)?)?")
 def _is_architecture(name: str) -> bool:
     """Tell whether a rule's pattern fits the whole name, with a variant of timm's where the pattern leaves it open."""
     rule = _first(_rules()["architecture"], name, "")
-    pattern = next((pattern for pattern in rule.get("names", ()) if fnmatchcase(name, pattern)), "")
+    pattern = next((pattern for pattern in rule.get("names", ()) if _fits(name, pattern)), "")
     before, _, own = pattern.rstrip("*").rpartition("*")
     if not own:
         return False

@@ -23,6 +23,9 @@ from imagenet_errors.runs.manifest import Manifest, read_manifest
 from imagenet_errors.tables import Ragged, case_codes
 
 NOT_EVALUATED = -1
+_NEEDED = ("file_name", "target", "prediction", "confidence", "accepted", "error_type", "explanation")
+"""The columns that every version wrote."""
+_WANTED = [VERDICTS.field(name) for name in _NEEDED]
 ACCURACIES = ("top1_accuracy", "mla", "mla_minor", "mla_explained")
 
 
@@ -149,13 +152,13 @@ def _read(path: Path) -> pa.Table:
 def _verdicts(run: Path, model: str) -> pa.Table:
     path = run / "verdicts" / f"{model}.parquet"
     table = _read(path)
-    missing = [name for name in VERDICTS.names if name not in table.column_names]
+    missing = [name for name in _NEEDED if name not in table.column_names]
     if missing:
         raise InputError(path, f"no column {', '.join(missing)}", fix="Evaluate again.")
     # What another program wrote again may have other widths, and another dictionary of types.
-    plain = [pa.string() if pa.types.is_dictionary(column.type) else column.type for column in VERDICTS]
+    plain = [pa.string() if pa.types.is_dictionary(column.type) else column.type for column in _WANTED]
     try:
-        return table.select(VERDICTS.names).cast(pa.schema(zip(VERDICTS.names, plain, strict=True))).combine_chunks()
+        return table.select(_NEEDED).cast(pa.schema(zip(_NEEDED, plain, strict=True))).combine_chunks()
     except pa.ArrowException as error:
         raise InputError(path, f"is not as it was written: {error}", fix="Evaluate again.") from None
 

@@ -18,7 +18,7 @@ from imagenet_errors.tables import Cases, Finding
 
 @dataclass(frozen=True, eq=False)
 class ClassOverlap:
-    """Two labels for one thing: no mistake at all, but for the label that was written down."""
+    """The two classes mean the same thing: the prediction is right, and only the original label differs."""
 
     overlaps: Overlaps
 

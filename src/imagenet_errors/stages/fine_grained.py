@@ -18,7 +18,7 @@ from imagenet_errors.tables import Cases, Finding
 
 @dataclass(frozen=True, eq=False)
 class FineGrained:
-    """The model mistook a thing for its like: an untrained person might, too."""
+    """A fine-grained confusion: the predicted class shares a superclass with an accepted label."""
 
     superclasses: Superclasses
 

@@ -20,7 +20,7 @@ from imagenet_errors.tables import Cases, Finding
 
 @dataclass(frozen=True, eq=False)
 class FineGrainedOov:
-    """The right answer was not on offer, and the model chose the nearest thing that was."""
+    """The object's own class is not among the classes, and the prediction is a class of its kind."""
 
     oov: OovEvidence
 

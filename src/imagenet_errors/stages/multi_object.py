@@ -17,7 +17,7 @@ from imagenet_errors.tables import Cases, Finding
 
 @dataclass(frozen=True, eq=False)
 class MultiObject:
-    """The image shows several things, and the model named another one than the label does."""
+    """The image shows several objects: the prediction is an accepted label, only not the original one."""
 
     name: ClassVar[str] = "multi_object"
     counts_as: ClassVar[str] = "right"

@@ -18,7 +18,7 @@ from imagenet_errors.tables import Cases, Finding
 
 @dataclass(frozen=True, eq=False)
 class NonPrototypical:
-    """The object looks little like its class: most people would hesitate."""
+    """The object is not a prototypical instance of its class, and hard to recognise for people, too."""
 
     non_prototypical: NonPrototypicalImages
 

@@ -19,7 +19,7 @@ from imagenet_errors.tables import Cases, Finding
 
 @dataclass(frozen=True, eq=False)
 class SpuriousCorrelation:
-    """The model named a thing that is not there but usually is in such company."""
+    """The predicted class often co-occurs with an accepted label in other images, but is not in this one."""
 
     co_occurrence: CoOccurrence
 

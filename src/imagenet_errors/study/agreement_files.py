@@ -5,7 +5,6 @@ No file says where others lie, so the same bytes come out wherever they do.
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from collections.abc import Callable
@@ -17,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from imagenet_errors.chain import ERROR_TYPES
-from imagenet_errors.files import writing_folder
+from imagenet_errors.files import csv_text, writing_folder
 from imagenet_errors.runs.directory import ERROR_TYPE, error_type_column
 from imagenet_errors.study.agreement import AgreementRun, ModelAgreement, input_files, shared_command
 from imagenet_errors.study.outcomes import CATEGORIES, COLUMNS, LEVEL, N_RESAMPLES, Bounded, BoundedCounts
@@ -79,12 +78,12 @@ def cases_table(run: AgreementRun) -> pa.Table:
 
 
 def _write_table(run: AgreementRun, path: Path) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["human", *COLUMNS, "model"])
-        for model in run.models:
-            for name, row in _by_name(model.outcomes.counts.known).items():
-                writer.writerow([name, *row.values(), model.model])
+    rows = [
+        [name, *row.values(), model.model]
+        for model in run.models
+        for name, row in _by_name(model.outcomes.counts.known).items()
+    ]
+    path.write_text(csv_text([["human", *COLUMNS, "model"], *rows]), encoding="utf-8", newline="")
 
 
 def _by_name(table: Any) -> dict[str, dict[str, int]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from rich.markdown import Markdown
 from rich.text import Text
 
 from imagenet_errors.chain import ERROR_TYPES
-from imagenet_errors.files import writing_folder
+from imagenet_errors.files import csv_text, writing_folder
 from imagenet_errors.report.looks import looks
 from imagenet_errors.report.markdown import code, count, decimal, interval, md_table, percent
 from imagenet_errors.study.agreement import shared_command
@@ -315,13 +314,12 @@ def _label_set_rows(run: SensitivityRun) -> list[dict[str, Any]]:
 def _write_csv(path: Path, table: Sequence[dict[str, Any]]) -> None:
     """Write the rows under the columns of them all; what is undefined is left empty."""
     columns = list(dict.fromkeys(column for row in table for column in row))
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, fieldnames=columns, lineterminator="\n")
-        writer.writeheader()
-        for row in table:
-            writer.writerow(
-                {key: None if isinstance(cell, float) and math.isnan(cell) else cell for key, cell in row.items()}
-            )
+    cells = ([_known(row.get(column)) for column in columns] for row in table)
+    path.write_text(csv_text([columns, *cells]), encoding="utf-8", newline="")
+
+
+def _known(cell: object) -> object:
+    return None if isinstance(cell, float) and math.isnan(cell) else cell
 
 
 def draw(run: SensitivityRun, paths: Sequence[Path]) -> None:

@@ -1,12 +1,10 @@
 """The page is one file, says what the run says, and is safe whatever the names."""
 
 import base64
-import gzip
 import json
 import re
 import shutil
 import sys
-from html.parser import HTMLParser
 from urllib.parse import parse_qsl
 
 import pytest
@@ -23,45 +21,7 @@ from imagenet_errors.report.page.page import (
     write_published,
     write_report,
 )
-from report_world import HOSTILE_MODEL, HOSTILE_NAMES
-
-
-class Page(HTMLParser):
-    """Everything that a browser would take for an element, an address or text."""
-
-    def __init__(self, path):
-        super().__init__()
-        self.tags, self.addresses, self.handlers, self.blocks, self.text = [], [], [], {}, []
-        self._inside = None
-        self.feed(path.read_text(encoding="utf-8"))
-
-    def handle_starttag(self, tag, attributes):
-        given = dict(attributes)
-        self.tags.append(tag)
-        self.addresses += [given[name] for name in ("href", "src", "action") if name in given]
-        self.handlers += [name for name in given if name.startswith("on")]
-        self._inside = (tag, given.get("id")) if tag in ("script", "style") else None
-
-    def handle_endtag(self, tag):
-        self._inside = None
-
-    def handle_data(self, data):
-        if self._inside:
-            self.blocks[self._inside] = data
-        else:
-            self.text.append(data)
-
-    def packed(self, name):
-        text = self.blocks["script", name]
-        return json.loads(gzip.decompress(base64.b64decode(text))) if text else None
-
-    @property
-    def book(self):
-        return self.packed("book-packed")
-
-    @property
-    def plain(self):
-        return " ".join("".join(self.text).split())
+from report_world import HOSTILE_MODEL, HOSTILE_NAMES, Page
 
 
 @pytest.fixture(scope="module")
@@ -264,7 +224,8 @@ def test_a_package_that_is_not_installed_is_named_with_its_extra(program, made_r
     monkeypatch.setitem(sys.modules, package, None)
     answer = program(*[str(made_run.folder) if argument == "RUN" else argument for argument in arguments])
     assert answer.status == 2
-    assert 'is needed for this and not installed. Install it with: pip install "imagenet-errors[report]".' in answer.err
+    assert "is needed for this and not installed. Install it with: pip install" in answer.err
+    assert '[report]".' in answer.err
 
 
 def test_another_part_of_the_program_can_add_a_section(made_run, tmp_path):

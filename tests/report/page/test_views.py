@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from imagenet_errors.chain import COUNTS_AS, ERROR_TYPES
+from imagenet_errors.datasets import load_dataset
 from imagenet_errors.evidence.superclasses import load_superclasses
 from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.report.page.scatter import panels
@@ -114,7 +115,7 @@ def test_a_count_is_written_as_far_as_it_is_known(state, count, text):
 def setting(demo_run):
     run = load_run_tables(demo_run.folder)
     ours = points_of_run(run)
-    return Setting(run, imagenet_1k(), load_superclasses(), ours, None, panels(ours, None))
+    return Setting(run, load_dataset(), load_superclasses(), ours, None, panels(ours, None))
 
 
 def test_the_most_frequent_pairs_of_each_type_are_found(demo_run, setting):

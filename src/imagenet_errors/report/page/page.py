@@ -17,14 +17,15 @@ from urllib.parse import quote, urlencode
 
 import numpy as np
 
+from imagenet_errors.datasets import Dataset
 from imagenet_errors.evidence.superclasses import Superclasses, load_superclasses
 from imagenet_errors.files import written_whole
-from imagenet_errors.labels import imagenet_1k
-from imagenet_errors.problems import InputError
+from imagenet_errors.problems import InputError, without_folders
 from imagenet_errors.report.comparison import all_comparisons
 from imagenet_errors.report.factors import read_factors
 from imagenet_errors.report.looks import SEVERE, look_of, looks
 from imagenet_errors.report.page.explorer import (
+    MOST_GROUPS,
     Shown,
     explorer_content,
     packed,
@@ -35,10 +36,11 @@ from imagenet_errors.report.page.explorer import (
 from imagenet_errors.report.page.paths import Paths, decision_paths
 from imagenet_errors.report.page.pictures import NO_PICTURES, Pictures, find_pictures, pictures_for
 from imagenet_errors.report.page.scatter import panels, published_fits
-from imagenet_errors.report.page.views import MODEL_COLUMNS, Setting, model_rows, model_view, run_view
+from imagenet_errors.report.page.views import MODEL_COLUMNS, Setting, model_rows, model_view, run_view, told_types
 from imagenet_errors.report.points import (
     FACTS,
     N_EVALUATED_THERE,
+    is_like_published,
     points_of_run,
     published_folder,
     published_points,
@@ -141,6 +143,7 @@ def write_published(given: Path | None, out: Path) -> WrittenPage:
         points=points,
         panels=panels(points, None),
         rows=model_rows(points, facts, places=False),
+        types=told_types(points),
         facts=FACTS,
         slopes=[fit.slope for fit in published_fits(points, (SEVERE,))],
     )
@@ -165,6 +168,7 @@ def page_environment() -> Environment:
         lstrip_blocks=True,
     )
     filters: dict[str, Any] = {"count": lambda n: f"{n:,}", "percent": _percent, "slug": _slug, "whole": _whole}
+    filters["without_folders"] = without_folders
     environment.filters |= filters
     environment.globals |= {"looks": looks(), "look_of": look_of, "columns": MODEL_COLUMNS}
     return environment
@@ -184,19 +188,22 @@ def _slug(name: str) -> str:
 
 
 def _setting(request: ReportRequest, run: RunTables) -> Setting:
-    folder = published_folder(request.published)
+    data_set = run.manifest.as_inputs().data_set
+    folder = published_folder(request.published) if is_like_published(data_set) else None
     published = None if folder is None else read_published(folder)
     ours = points_of_run(run)
     factors = None if request.factors is None else read_factors(request.factors, run.file_names)
-    labels = imagenet_1k()
-    return Setting(run, labels, _superclasses(run), ours, published, panels(ours, published), factors)
+    shown = panels(ours, published)
+    return Setting(run, data_set, _superclasses(run, data_set), ours, published, shown, factors)
 
 
-def _superclasses(run: RunTables) -> Superclasses | None:
-    """Return the superclasses that the run used; None where the user's own are gone or broken."""
-    own = run.manifest.evidence.get("superclasses")
+def _superclasses(run: RunTables, data_set: Dataset) -> Superclasses | None:
+    """Return the superclasses that the run used; None where it had none, or the user's own are gone or broken."""
+    own = run.manifest.as_inputs().file("superclasses") or data_set.superclasses
+    if own is None and not data_set.labels.is_imagenet:
+        return None
     try:
-        return load_superclasses(None if not isinstance(own, str) else Path(own))
+        return load_superclasses(own, labels=data_set.labels)
     except InputError:
         return None
 
@@ -227,6 +234,9 @@ def _notes(run: RunTables, shown: Shown, paths: Paths, *, pictures: Pictures) ->
         )
     if pictures.n_unreadable:
         notes.append(f"{pictures.n_unreadable:,} of the pictures could not be read.")
+    n_groups = len(run.figures.groups) - 1
+    if n_groups > MOST_GROUPS:
+        notes.append(f"The explorer filters by the first {MOST_GROUPS} of {n_groups} groups of classes.")
     if len(run.models) > MOST_COMPARED:
         notes.append(f"Only the {MOST_COMPARED} most accurate models are compared in pairs.")
     return tuple(notes)
@@ -268,6 +278,7 @@ def _render(
         views=views,
         run_view=run_view(setting),
         rows=model_rows(setting.ours, [_shown_facts(view.facts) for view in views], places=True),
+        types=told_types(setting.ours),
         compared=run.models[:MOST_COMPARED],
         has_confidence=run.has_confidence,
         has_pictures=bool(pictures.links),

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imagenet_errors.chain import COUNTS_AS, ERROR_TYPES
+from imagenet_errors.datasets import Dataset
 from imagenet_errors.evidence.superclasses import Superclasses
-from imagenet_errors.labels import GROUPS, LabelSpace
-from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR, class_average, strata
+from imagenet_errors.labels import LabelSpace
+from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR, Strata, class_average, strata
 from imagenet_errors.problems import counted
 from imagenet_errors.report.comparison import Consensus, consensus
 from imagenet_errors.report.factors import FactorRates, Factors, factor_rates
@@ -21,7 +22,7 @@ from imagenet_errors.report.fits import fit_line
 from imagenet_errors.report.fix_first import Excess, Lead, Severities, Situation, excesses, leads, not_worth
 from imagenet_errors.report.looks import SEVERE, Look, looks
 from imagenet_errors.report.page.scatter import Mark, Panel, mark
-from imagenet_errors.report.points import BOUNDED, EXACT, UNKNOWN, Points, comparable
+from imagenet_errors.report.points import BOUNDED, EXACT, UNKNOWN, Points, comparable, is_like_published
 from imagenet_errors.runs.tables import NOT_EVALUATED, RunTables
 
 N_CONFUSIONS = 6
@@ -186,12 +187,22 @@ class Setting:
     """What all models of a page share."""
 
     run: RunTables
-    labels: LabelSpace
+    data_set: Dataset
     superclasses: Superclasses | None
     ours: Points
     published: Points | None
     panels: tuple[Panel, ...]
     factors: Factors | None = None
+
+    @property
+    def labels(self) -> LabelSpace:
+        """The classes of the run."""
+        return self.data_set.labels
+
+    @property
+    def is_like_published(self) -> bool:
+        """True where the published models were judged on the same data set."""
+        return is_like_published(self.data_set)
 
     @cached_property
     def severe(self) -> tuple[str, ...]:
@@ -206,7 +217,19 @@ class Setting:
     @cached_property
     def own_groups(self) -> NDArray[np.bool_]:
         """bool [G, I]: the groups of every image's own label."""
-        return np.stack([self.labels.in_group(group)[self.run.label] for group in GROUPS])
+        return np.stack([self.labels.in_group(group)[self.run.label] for group in self.ours.groups])
+
+    def parted(self, seen: NDArray[np.bool_]) -> tuple[NDArray[np.int64], Strata]:
+        """Return the images that are seen (bool [I]) and their strata by label; models often share them."""
+        key = seen.tobytes()
+        if key not in self._parted:
+            images = np.flatnonzero(seen)
+            self._parted[key] = (images, strata(self.run.label[images], self.own_groups[:, images]))
+        return self._parted[key]
+
+    @cached_property
+    def _parted(self) -> dict[bytes, tuple[NDArray[np.int64], Strata]]:
+        return {}
 
 
 @dataclass(frozen=True)
@@ -267,7 +290,7 @@ def model_view(setting: Setting, model: int) -> ModelView:
         mla_explained=accuracies["mla_explained"],
         lower_bounds=_lower_bounds(ours.state[model]),
         groups=_group_accuracies(setting, model),
-        bars=bars(ours.counts[model]),
+        bars=bars(ours, model),
         rows=_rows(setting, model),
         marks=tuple(one for one in marks if one is not None),
         rank=_rank(ours, mla),
@@ -290,10 +313,10 @@ def _lower_bounds(state: NDArray[np.int8]) -> frozenset[str]:
     return frozenset(name for name, of in forgives.items() if kinds & set(of))
 
 
-def bars(counts: NDArray[np.int64]) -> tuple[Bar, ...]:
-    """Return a bar for each group out of one model's counts, int64 [G, T]."""
+def bars(points: Points, model: int) -> tuple[Bar, ...]:
+    """Return a bar for each group out of one model's counts."""
     shown = []
-    for group, row in zip(GROUPS, counts.tolist(), strict=True):
+    for group, row in zip(points.groups, points.counts[model].tolist(), strict=True):
         n_errors = sum(count for look, count in zip(looks(), row, strict=True) if look.name != "correct")
         parts = [(look, count) for look, count in zip(looks(), row, strict=True) if count and look.name != "correct"]
         segments = tuple(Segment(look, count, count / n_errors) for look, count in parts)
@@ -310,7 +333,7 @@ def _rows(setting: Setting, model: int) -> tuple[Row, ...]:
         among = (IS_TOP1_ERROR[place], IS_MULTI_LABEL_ERROR[place])
         shares = [count / total if total and inside else None for total, inside in zip(totals, among, strict=True)]
         reason = not_run.get(look.name, "")
-        counts = tuple(count_text(ours, model, place, group=group) for group in range(len(GROUPS)))
+        counts = tuple(count_text(ours, model, place, group=group) for group in range(len(ours.groups)))
         sign = {EXACT: "", BOUNDED: "about ", UNKNOWN: "≤ "}[state]
         rows.append(Row(look, counts, shares[0], shares[1], sign, reason))
     return tuple(rows)
@@ -333,14 +356,13 @@ def _group_accuracies(setting: Setting, model: int) -> tuple[GroupAccuracy, ...]
     seen = run.error_type[model] != NOT_EVALUATED
     is_right = np.array([COUNTS_AS[name] == "right" for name in ERROR_TYPES])[run.error_type[model]] & seen
     own = setting.own_groups & seen
-    images = np.flatnonzero(seen)
-    parted = strata(run.label[images], own[:, images])
+    images, parted = setting.parted(seen)
     by_label = parted.by_label(parted.counts(is_right[images].astype(np.int8), 2))
     averages = class_average(by_label, np.array([False, True]))
     mla, counts = run.figures.accuracies["mla"][model], setting.ours.counts[model].sum(axis=1)
     return tuple(
         GroupAccuracy(group, int(counts[place]), _known(mla[place]), int(own[place].sum()), _known(averages[place]))
-        for place, group in enumerate(GROUPS)
+        for place, group in enumerate(setting.ours.groups)
     )
 
 
@@ -357,11 +379,12 @@ def _known(value: float) -> float | None:
 
 def confusions(run: RunTables, model: int, *, most: int) -> dict[str, list[Confusion]]:
     """Return each error type's most frequent (label, prediction) pairs, those of equal count by class index."""
-    found = {}
-    for place, name in enumerate(ERROR_TYPES):
-        of_type = run.error_type[model] == place
-        codes = run.label[of_type].astype(np.int64) * _CODE + run.prediction[model][of_type]
-        pairs, counts = np.unique(codes, return_counts=True) if name != "correct" else (codes[:0], codes[:0])
+    found: dict[str, list[Confusion]] = {"correct": []}
+    errors = np.flatnonzero(run.error_type[model] > 0)
+    error_type = run.error_type[model][errors]
+    codes = run.label[errors].astype(np.int64) * _CODE + run.prediction[model][errors]
+    for place, name in enumerate(ERROR_TYPES[1:], start=1):
+        pairs, counts = np.unique(codes[error_type == place], return_counts=True)
         order = np.argsort(-counts, kind="stable")[:most]
         found[name] = [
             Confusion(int(pair // _CODE), int(pair % _CODE), int(count))
@@ -479,8 +502,14 @@ class ModelRow:
 MODEL_COLUMNS = ("top-1", "MLA", "errors")
 
 
+def told_types(points: Points) -> tuple[str, ...]:
+    """Return the error types that have a column in the table of models: those of which anything is known."""
+    is_known = (points.most[:, 0] > 0).any(axis=0) | (points.state != UNKNOWN).any(axis=0)
+    return tuple(name for name, known in zip(ERROR_TYPES, is_known, strict=True) if known and name != "correct")
+
+
 def model_rows(points: Points, facts: Sequence[dict[str, str]], *, places: bool) -> list[ModelRow]:
-    """Return a row for each model: top-1, MLA, errors, and each error type's count (-1 sorts what is not known)."""
+    """Return a row for each model: top-1, MLA, errors, and the count of each of ``told_types`` (-1: not known)."""
     n_errors = points.counts[:, 0][:, IS_TOP1_ERROR].sum(axis=1)
     rows = []
     for model, name in enumerate(points.models):
@@ -488,10 +517,9 @@ def model_rows(points: Points, facts: Sequence[dict[str, str]], *, places: bool)
         cells = [_percent_cell(top1), _percent_cell(mla), (f"{n_errors[model]:,}", float(n_errors[model]))]
         cells += [
             (count_text(points, model, place), float(points.counts[model, 0, place]))
-            for place, kind in enumerate(ERROR_TYPES)
-            if kind != "correct"
+            for place in map(ERROR_TYPES.index, told_types(points))
         ]
-        bar = bars(points.counts[model])[0]
+        bar = bars(points, model)[0]
         rows.append(ModelRow(name, model if places else None, tuple(cells), facts[model], bar))
     return rows
 

@@ -114,12 +114,13 @@ function kappaTable(n) {
 function kappaPicture(n) {
   const size = Math.max(3, Math.floor(540 / n)), picture = make("canvas", { width: n * size, height: n * size, class: "kappa", role: "img" });
   picture.setAttribute("aria-label", `Error consistency of ${n} models in order of accuracy, darker for more alike; the table beneath has the most and least alike.`);
-  const draw = picture.getContext("2d");
-  const where = make("p", { class: "fine" }, "Models run from the most accurate at the top left to the least accurate; darker cells err on the same images more.");
+  const draw = picture.getContext("2d"), known = pairs.map(([, , , , kappa]) => kappa).filter((kappa) => kappa !== null);
+  const [low, high] = known.length ? [known.reduce((x, y) => Math.min(x, y)), known.reduce((x, y) => Math.max(x, y))] : [0, 1];
+  const where = make("p", { class: "fine" }, `Models run from the most accurate at the top left to the least accurate; darker cells err on the same images more, from kappa ${low.toFixed(2)} to ${high.toFixed(2)}.`);
   for (let a = 0; a < n; a++) {
     for (let b = 0; b < n; b++) {
       const kappa = a === b ? 1 : pairOf(a, b).kappa ?? 0;
-      draw.fillStyle = `hsl(205 60% ${96 - 70 * Math.max(0, kappa)}%)`;
+      draw.fillStyle = `hsl(205 60% ${96 - 70 * Math.min(1, Math.max(0, (kappa - low) / (high - low || 1)))}%)`;
       draw.fillRect(b * size, a * size, size, size);
     }
   }
