@@ -10,13 +10,15 @@ run in one temporary folder.
 from __future__ import annotations
 
 import argparse
-import os
+import io
 import re
 import shlex
-import subprocess
 import sys
 import tempfile
+from contextlib import chdir, redirect_stdout
 from pathlib import Path
+
+from imagenet_errors import cli
 
 TOP = Path(__file__).resolve().parents[1]
 EXAMPLE = re.compile(r"(<!-- example: imagenet-errors (?P<shown>.*?) -->\n```text\n)(?P<output>.*?)(```\n)", re.DOTALL)
@@ -36,12 +38,17 @@ def pages() -> list[Path]:
 
 def output(arguments: str, folder: Path) -> str:
     """Run one command of ours and return what it printed."""
-    command = [sys.executable, "-m", "imagenet_errors", *shlex.split(arguments)]
-    environment = {**os.environ, "PYTHONPATH": str(TOP / "src")}
-    ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=environment)
-    if ended.returncode not in (0, 3):
-        raise ValueError(f"{arguments}: status {ended.returncode}: {ended.stderr}")
-    return "".join(f"{line.rstrip()}\n" for line in ended.stdout.rstrip().splitlines())
+    said, was = io.StringIO(), sys.argv
+    sys.argv = ["imagenet-errors", *shlex.split(arguments)]
+    try:
+        with chdir(folder), redirect_stdout(said):
+            cli.main()
+    except SystemExit as ended:
+        if ended.code not in (0, 3):
+            raise ValueError(f"{arguments}: status {ended.code}") from None
+    finally:
+        sys.argv = was
+    return "".join(f"{line.rstrip()}\n" for line in said.getvalue().rstrip().splitlines())
 
 
 def with_examples(text: str) -> str:

@@ -11,8 +11,7 @@ import pytest
 import build_docs
 import readme_examples
 from imagenet_errors.images import val_file_names
-from imagenet_errors.labels import imagenet_1k
-from imagenet_errors.readers.annotations import read_real
+from real_looking import real_looking
 
 TOP = Path(__file__).parents[1]
 PAGES = [TOP / "README.md", *sorted((TOP / "docs").glob("*.md"))]
@@ -45,10 +44,8 @@ def world(tmp_path_factory):
     """A folder with a model's predictions of all validation images."""
     pytest.importorskip("pandas")
     folder = tmp_path_factory.mktemp("docs")
-    label = read_real(imagenet_1k()).label.astype(int)
-    random = np.random.default_rng(0)
-    top1 = np.where(random.random(len(label)) < 0.8, label, np.clip(label + random.integers(1, 6, len(label)), 0, 999))
-    names = val_file_names(np.arange(1, len(label) + 1)).to_pylist()
+    top1 = real_looking()
+    names = val_file_names(np.arange(1, len(top1) + 1)).to_pylist()
     rows = [f"{name},{index}" for name, index in zip(names, top1, strict=True)]
     (folder / "resnet50.csv").write_text("\n".join(["file_name,predicted_class", *rows]) + "\n", encoding="utf-8")
     return folder
