@@ -148,7 +148,7 @@ def page(arguments: argparse.Namespace, files: Sequence[Path]) -> str:
         f"Made by `{command}`. Annotations: {Path(arguments.annotations).name}; medians of {arguments.runs} runs on "
         f"{os.cpu_count()} cores; whole processes. A search waits 0.12 s for the next key before it starts.",
         "",
-        "| what | report, s | reading alone, s | figures, s | peak, MiB | page, MB | ready in Chromium, s | found, s |",
+        "| what | report, s | reading alone, s | figures, s | peak, MiB | page, MB | ready, s | search, s |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
         *rows,
     ]
