@@ -48,6 +48,7 @@ MEANING = {
     "accepted_names": "their names",
     "error_type": "one of the error types; `correct` where there is no error",
     "explanation": "one sentence that says why; null where the prediction is correct",
+    "wordnet_steps": "of a model failure, the steps in WordNet to the nearest accepted label; else null",
     "group": "`all`, `organism`, `artifact` or `other`: an image is in each group of its accepted labels",
     "count": "images of this type; null where the stage did not run",
     "count_min": "at least so many, whatever missing evidence says",

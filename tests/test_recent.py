@@ -63,10 +63,10 @@ def test_work_that_fails_is_tried_again():
     @remembered
     def work(key):
         calls.append(key)
-        raise ValueError
+        raise ValueError("no luck")
 
     key = column("a")
     for _ in range(2):
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match="no luck"):
             work(key)
     assert len(calls) == 2

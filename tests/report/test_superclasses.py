@@ -34,8 +34,8 @@ def test_a_word_means_a_superclass_or_a_class_with_its_superclasses(written, fou
 
 
 def test_an_unknown_word_is_told_with_names_like_it():
-    with pytest.raises(InputError, match="no superclass or class 'shark'") as error:
-        find("shark", TOY, LABELS)
+    with pytest.raises(InputError, match="no superclass or class 'sharx'") as error:
+        find("sharx", TOY, LABELS)
     assert "sharks" in error.value.fix
     with pytest.raises(InputError, match="no class 'zzzz'"):
         find("zzzz", TOY, LABELS)
