@@ -48,6 +48,7 @@ MEANING = {
     "accepted_names": "their names",
     "error_type": "one of the error types; `correct` where there is no error",
     "explanation": "one sentence that says why; null where the prediction is correct",
+    "wordnet_steps": "how far a model failure is from the nearest accepted label, in WordNet; null for all others",
     "group": "`all`, `organism`, `artifact` or `other`: an image is in each group of its accepted labels",
     "count": "images of this type; null where the stage did not run",
     "count_min": "at least so many, whatever missing evidence says",
