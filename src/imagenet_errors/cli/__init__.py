@@ -38,7 +38,7 @@ COMMANDS = {
 """Every command, in the order of the help, with an example that stands under its own."""
 
 ANSWERS_IN_FILES = frozenset(
-    ("evaluate", "report", "figures", "predict", "batch", "evidence", "agreement", "sensitivity", "export")
+    ("evaluate", "report", "figures", "predict", "batch", "evidence", "agreement", "sensitivity", "explain", "export")
 )
 """The commands that ``--quiet`` lets print nothing but what failed; the answer of the others is what they print."""
 QUIET = "--quiet"

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from imagenet_errors.chain import ERROR_TYPES
+from imagenet_errors.datasets import IMAGENET
 from imagenet_errors.runs.manifest import read_manifest
 
 LAYOUT = 1
@@ -38,10 +39,11 @@ def exchange_writers(run: Path) -> dict[str, Callable[[pa.Table], str]]:
     """
     import pyarrow.parquet as pq
 
-    labels = Path(read_manifest(run).annotations).name
+    manifest = read_manifest(run)
+    labels, dataset = Path(manifest.annotations).name, Path(manifest.dataset).stem
     rows = pq.read_table(run / "summary.parquet", columns=["model", "n_evaluated"]).to_pylist()
     judged_on = {row["model"]: f"{row['n_evaluated']:,} images with {labels} labels" for row in rows}
-    return {"json": to_json, "model-card": partial(to_model_card, judged_on=judged_on)}
+    return {"json": to_json, "model-card": partial(to_model_card, judged_on=judged_on, dataset=dataset)}
 
 
 def to_json(table: pa.Table) -> str:
@@ -49,30 +51,32 @@ def to_json(table: pa.Table) -> str:
     return json.dumps({"layout": LAYOUT, "models": table.to_pylist()}, indent=2, ensure_ascii=False) + "\n"
 
 
-def to_model_card(table: pa.Table, *, judged_on: Mapping[str, str]) -> str:
+def to_model_card(table: pa.Table, *, judged_on: Mapping[str, str], dataset: str = IMAGENET) -> str:
     """Return YAML for a model card's metadata: of each model the chosen columns that are metrics.
 
-    ``judged_on``: model -> images and labels that its figures rest on, in words.
+    ``judged_on``: model -> images and labels that its figures rest on, in words; ``dataset``: the data set's name.
     """
-    entries = (line for row in table.to_pylist() for line in _entry(row, judged_on[row["model"]]))
+    entries = (line for row in table.to_pylist() for line in _entry(row, judged_on[row["model"]], dataset))
     return "\n".join(["model-index:", *entries]) + "\n"
 
 
-def _entry(row: dict[str, Any], judged_on: str) -> Iterator[str]:
+def _entry(row: dict[str, Any], judged_on: str, dataset: str) -> Iterator[str]:
+    kind, title = ("imagenet-1k", "ImageNet-1k") if dataset == IMAGENET else (dataset, dataset)
     yield f"- name: {_quoted(row['model'])}"
     yield "  results:"
     yield "  - task:"
     yield "      type: image-classification"
     yield "    dataset:"
-    yield "      type: imagenet-1k"
-    yield f"      name: {_quoted(f'ImageNet-1k, {judged_on}')}"
-    yield "      split: validation"
+    yield f"      type: {_quoted(kind)}"
+    yield f"      name: {_quoted(f'{title}, {judged_on}')}"
+    if dataset == IMAGENET:
+        yield "      split: validation"
     yield "    metrics:"
     for name, value in row.items():
         if value is not None and (name in _METRICS or name in ERROR_TYPES):
-            kind, title = _METRICS.get(name, (name, f"Errors of type {name}"))
-            yield f"    - type: {kind}"
-            yield f"      name: {_quoted(title)}"
+            metric, called = _METRICS.get(name, (name, f"Errors of type {name}"))
+            yield f"    - type: {metric}"
+            yield f"      name: {_quoted(called)}"
             yield f"      value: {value!r}"
 
 
