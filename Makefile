@@ -7,7 +7,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 RAY_TESTS := tests/oov/test_pool_on_ray.py tests/predict/test_engines_on_ray.py
 
-.PHONY: help demo agreement test test-lowest test-all reliability check docs fix bench tables clean
+.PHONY: help demo agreement test test-lowest test-all test-ray reliability check docs fix bench tables clean
 
 help:
 	@echo "make demo   evaluate the shipped predictions of three real models into runs/demo"
@@ -32,9 +32,11 @@ agreement: $(VENV)/core.done
 test: $(VENV)/dev.done
 	$(RUN)/python -m pytest -n 2
 
-# A Ray cluster wants the machine for itself: those tests run one after the other, behind all others.
+# A Ray cluster wants the machine for itself: those tests run one after the other, by make test-ray.
 test-all: $(VENV)/all.done
 	$(RUN)/python -m pytest -n 2 $(RAY_TESTS:%=--ignore=%)
+
+test-ray: $(VENV)/all.done
 	$(RUN)/python -m pytest $(RAY_TESTS)
 
 # The lowest of what this project names itself; of what that needs in turn, the newest. Warnings of old ones are theirs.
