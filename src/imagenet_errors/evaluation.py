@@ -330,7 +330,11 @@ def _write_tables(writer: RunWriter, evaluation: Evaluation) -> None:
 def _read_files(mistakes: Mistakes) -> list[InputFile]:
     """Return the predictions files by the hash of the bytes that were read, even where they are gone by now."""
     hashes = {model.source: model.intake.sha256 for model in mistakes.models if model.intake.sha256}
-    return [InputFile(written(path.resolve()), _size_of(path), sha256) for path, sha256 in hashes.items()]
+    return [_input_file(path, _size_of(path), sha256) for path, sha256 in hashes.items()]
+
+
+def _input_file(path: Path, n_bytes: int, sha256: str) -> InputFile:
+    return InputFile(written(path.resolve()), n_bytes, sha256)
 
 
 def _size_of(path: Path) -> int:
@@ -369,10 +373,7 @@ def _manifest(evaluation: Evaluation, command: Sequence[str]) -> Manifest:
         stages_not_run=evaluation.chain.not_run,
         evidence=evidence_places(basis.inputs),
         evidence_notes={name: list(notes) for name, notes in basis.evidence.notes.items()},
-        inputs=[
-            *_read_files(mistakes),
-            *(InputFile(written(path.resolve()), *told) for path, *told in basis.own_files),
-        ],
+        inputs=[*_read_files(mistakes), *(_input_file(*file) for file in basis.own_files)],
         judged_by=list(basis.judged_by),
         models={model: intake_facts(intake) for model, intake in evaluation.intakes.items()},
         failures=[FailureFacts(each.model, each.file, each.reason) for each in evaluation.failures],
