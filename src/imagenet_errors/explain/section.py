@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.compare import mcnemar
+from imagenet_errors.runs.directory import read_run_table
 
 Row = dict[str, Any]
 FOLDER = "explanations"
@@ -41,6 +43,17 @@ class Explanations:
     shows_pictures: bool
 
 
+def read_explanations(path: Path) -> pa.Table:
+    """Return one table of explanations.
+
+    Raises
+    ------
+    InputError
+        It is damaged.
+    """
+    return read_run_table(path, pa.schema([]), needed=("file_name", "verdict", "seconds"), fix="Explain again.")
+
+
 def stored_explanations(run: Path) -> tuple[Explanations, ...]:
     """Return all explanations in a run directory, by method and model; none where there are none."""
     paths = sorted((run / FOLDER).glob("*/*.parquet"))
@@ -56,9 +69,7 @@ def summarised(rows: Sequence[Row], *, method: str, model: str = "") -> Explanat
 
 
 def _rows(path: Path) -> list[Row]:
-    import pyarrow.parquet as pq
-
-    rows: list[Row] = pq.read_table(path, partitioning=None).to_pylist()
+    rows: list[Row] = read_explanations(path).to_pylist()
     return rows
 
 
