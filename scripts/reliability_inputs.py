@@ -24,6 +24,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 
 from imagenet_errors import InputError, load_run
+from imagenet_errors.datasets import read_classes
 from imagenet_errors.image_folder import decoded, read_folder
 from imagenet_errors.images import index_of, val_file_names
 from imagenet_errors.inputs import Basis, Inputs, load_annotations, load_basis
@@ -236,7 +237,7 @@ class Seeds:
                 "own classes, CSV",
                 "classes.csv",
                 lambda path: path.write_text(own),
-                lambda path: Inputs(classes=path).data_set,
+                lambda path: read_classes(path),
             ),
         ]
 

@@ -91,7 +91,7 @@ def _columns(table: pa.Table, format: str, path: Path) -> Columns:  # noqa: A002
     """
     for name, column in zip(table.column_names, table.columns, strict=True):
         if pa.types.is_dictionary(column.type) and _is_text(column.type.value_type):
-            _refuse_size(f"bytes of text in column {name!r}", _n_text(column), _MOST_TEXT, path)
+            _refuse_size(f"bytes of text in column {name!r}", _n_text(column, path), _MOST_TEXT, path)
     return Columns(path, format, tuple(table.column_names), tuple(table.columns))
 
 
@@ -99,13 +99,15 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind))
 
 
-def _n_text(column: pa.ChunkedArray) -> int:
+def _n_text(column: pa.ChunkedArray, path: Path) -> int:
     """Return how many bytes the column's texts have, each as often as it stands there."""
     n_bytes = 0
-    for chunk in column.chunks:
-        lengths = pc.binary_length(chunk.dictionary).to_numpy(zero_copy_only=False)
-        codes = chunk.indices.drop_null().to_numpy()
-        n_bytes += int(np.bincount(codes, minlength=len(lengths)) @ lengths) if len(codes) else 0
+    with refusing_damage(path):
+        column.validate(full=True)
+        for chunk in column.chunks:
+            lengths = pc.binary_length(chunk.dictionary).fill_null(0).to_numpy(zero_copy_only=False)
+            codes = chunk.indices.drop_null().to_numpy()
+            n_bytes += int(np.bincount(codes, minlength=len(lengths)) @ lengths) if len(codes) else 0
     return n_bytes
 
 
