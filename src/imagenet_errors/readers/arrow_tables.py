@@ -20,8 +20,9 @@ OUR_METADATA = b"imagenet-errors"
 _MOST_FOOTER = 12 << 20
 _MOST_TEXT = 1 << 28
 """Bytes of text that a column's dictionary may stand for: 50 a row of the longest files."""
-_FEW, _MANY = 8, 64
-"""Bytes a row that columns of different texts have on the disk; with fewer or more, few texts may stand for much."""
+_FEW, _MANY, _LONG = 8, 64, 255
+"""Bytes a row of a column of different short texts on the disk, and of the longest name; of others few texts may stand
+for much."""
 OUR_COLUMNS = ["file_name", "predicted_class", "predicted_probability"]
 """Those of its columns that are evaluated; the others hold the five best classes."""
 
@@ -71,14 +72,24 @@ def read_parquet(file: Opened, _stated: Mapping[str, str]) -> Columns:
 def _few_texts(facts: Any) -> list[str]:
     """Return the columns of text that may repeat long ones: these are read as a dictionary, before they grow."""
     n_bytes: dict[str, int] = {}
+    is_long = set()
     for group in range(facts.num_row_groups):
         row_group = facts.row_group(group)
         for place in range(row_group.num_columns):
             column = row_group.column(place)
             if column.physical_type == "BYTE_ARRAY":
-                n_bytes[column.path_in_schema] = n_bytes.get(column.path_in_schema, 0) + column.total_uncompressed_size
-    n_rows = max(1, facts.num_rows)
-    return [name for name, size in n_bytes.items() if not _FEW * n_rows <= size <= _MANY * n_rows]
+                name = column.path_in_schema
+                n_bytes[name] = n_bytes.get(name, 0) + column.total_uncompressed_size
+                is_long.update([name] if _has_long_texts(column.statistics) else [])
+    least, most = _FEW * facts.num_rows, _MANY * facts.num_rows
+    return [name for name, size in n_bytes.items() if name in is_long or not least <= size <= most]
+
+
+def _has_long_texts(statistics: Any) -> bool:
+    """Say whether the first or last text is long, or not told, as writers leave long ones out."""
+    if statistics is None or not statistics.has_min_max:
+        return True
+    return max(len(statistics.min_raw), len(statistics.max_raw)) > _LONG
 
 
 def _columns(table: pa.Table, format: str, path: Path) -> Columns:  # noqa: A002

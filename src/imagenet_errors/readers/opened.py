@@ -37,6 +37,8 @@ _PATIENCE_SECONDS = 5.0
 _PIECE = 1 << 20
 _PACKED_PIECE = 1 << 14
 """Bytes that are unpacked at once: to 16 MB at most."""
+_MOST_DEFLATED = 1032
+"""Bytes of text that a packed one can stand for at best; files that state more are cut short."""
 _ALWAYS_UNPACKED = 1 << 26
 _MOST_UNPACKED = 20
 """A packed text may unpack to 64 MB, a larger one to 20 times its size; predictions shrink to a tenth at best."""
@@ -92,7 +94,8 @@ class Opened:
         limit = max(_ALWAYS_UNPACKED, _MOST_UNPACKED * len(self.content))
         n_stated = int.from_bytes(self.content[-4:], "little")
         pieces: list[bytes] = []
-        n_bytes = n_stated if n_stated > limit else 0  # what the last bytes state need not be unpacked
+        is_bomb = limit < n_stated <= _MOST_DEFLATED * len(self.content)  # what the last bytes state
+        n_bytes = n_stated if is_bomb else 0
         with refusing_damage(self.path):
             for piece in () if n_bytes else _gunzipped(self.content):
                 pieces.append(piece)
@@ -104,7 +107,7 @@ class Opened:
             raise InputError(
                 self.path,
                 f"{len(self.content):,} bytes that unpack to more than {limit:,}",
-                fix="No predictions shrink so much. If these do, unpack the file first.",
+                fix="No predictions shrink so much: is the file whole? If it is, unpack it first.",
             )
         return replace(self, content=memoryview(b"".join(pieces)), packed=self.content)
 
