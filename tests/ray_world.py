@@ -2,7 +2,7 @@
 
 import secrets
 
-from timm_world import PATIENCE_SECONDS
+from patience import PATIENCE_SECONDS
 
 PATIENT = {
     "RAY_worker_register_timeout_seconds": str(PATIENCE_SECONDS),

@@ -18,6 +18,7 @@ from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.labels import GROUPS, imagenet_1k
 from imagenet_errors.mistakes import gather
 from imagenet_errors.runs import directory as run_directory
+from patience import PATIENCE_SECONDS
 from toy import inputs_of
 
 LABELS = imagenet_1k()
@@ -183,7 +184,7 @@ def test_a_pipe_that_was_read_is_not_opened_again(val_images, tmp_path):
             capture_output=True,
             text=True,
             check=False,
-            timeout=600,
+            timeout=PATIENCE_SECONDS,
         )
     assert ended.returncode == 0, ended.stderr
     (told,) = json.loads((tmp_path / "run" / "run.json").read_text())["inputs"]

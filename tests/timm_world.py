@@ -16,11 +16,10 @@ from imagenet_errors.image_folder import read_folder
 from imagenet_errors.images import val_file_names
 from imagenet_errors.predict.job import PredictModel
 from imagenet_errors.predict.settings import Settings
+from patience import PATIENCE_SECONDS
 
 MODELS = Path(__file__).with_name("registered_models.py")
 TOP = Path(__file__).parents[1]
-PATIENCE_SECONDS = 1800
-"""However busy the machine is, only what hangs takes so long."""
 
 
 def needs_timm():

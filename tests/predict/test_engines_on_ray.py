@@ -13,9 +13,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from patience import PATIENCE_SECONDS
 from ray_world import PATIENT, SAME_TOKEN
 from timm_world import (
-    PATIENCE_SECONDS,
     TOP,
     arguments,
     end,
