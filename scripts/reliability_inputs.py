@@ -439,13 +439,6 @@ def long_npz(path: Path) -> None:
     np.savez_compressed(path, predicted_class=np.zeros(60_000_000, np.int64))
 
 
-def large_parquet(path: Path) -> None:
-    """Two million rows of 5,000 columns of the same number: 80 GB as numbers."""
-    column = pa.array(np.zeros(2_000_000))
-    with pq.ParquetWriter(path, pa.schema([(f"c{n}", pa.float64()) for n in range(5_000)])) as writer:
-        writer.write_table(pa.table({f"c{n}": column for n in range(5_000)}), row_group_size=2_000_000)
-
-
 BOMBS: dict[str, Callable[[Path], None]] = {
     "bomb.csv.gz": gzip_bomb,
     "wide.csv": wide_csv,
@@ -455,7 +448,6 @@ BOMBS: dict[str, Callable[[Path], None]] = {
     "wide.parquet": wide_parquet,
     "long.parquet": long_parquet,
     "long_text.parquet": long_text_parquet,
-    "large.parquet": large_parquet,
     "long.feather": long_feather,
     "long.npz": long_npz,
 }
