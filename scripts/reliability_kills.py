@@ -1,7 +1,8 @@
 """Kill commands at random moments: what was there must be whole, and the same command must come to the same end.
 
-A moment is a share of the CPU time that the undisturbed command takes: anywhere, and half of the moments of commands that
-begin anew in the last third, where files are put into place. Only the program itself is killed; its workers must end with it.
+A moment is a share of the CPU time that the undisturbed command takes: anywhere, and half of the moments of commands
+that begin anew in the last third, where files are put into place. Only the program itself is killed; its workers must
+end with it.
 """
 
 from __future__ import annotations
@@ -50,12 +51,13 @@ SHARES = {
 }
 """Of a hundred kills."""
 ABOUT = (
-    "SIGKILL of the program at a random moment of its CPU time. After each kill, no worker may go on running, every file under its final name must be what the undisturbed "
-    "command writes there, and the user's own file beside it untouched. evaluate to agreement replace an earlier "
-    "result and are run again after each kill (half of these moments lie in the last third, where files are put into "
-    "place); the others begin with nothing and go on where they were killed, to the end and then anew. In the "
-    "end all files must be those of an undisturbed run and nothing else: byte for byte, but for the time in run.json; "
-    "what holds the seconds that a model took (predictions, and their hashes in run.json) by its tables."
+    "SIGKILL of the program at a random moment of its CPU time. After each kill, no worker may go on running, every "
+    "file under its final name must be what the undisturbed command writes there, and the user's own file beside it "
+    "untouched. evaluate to agreement replace an earlier result and are run again after each kill (half of these "
+    "moments lie in the last third, where files are put into place); the others begin with nothing and go on where they "
+    "were killed, to the end and then anew. In the end all files must be those of an undisturbed run and nothing else: "
+    "byte for byte, but for the time in run.json; what holds the seconds that a model took (predictions, and their "
+    "hashes in run.json) by its tables."
 )
 _GOOD, _ENDED = "nothing lost", "had ended"
 _MOST_TRIES = 4
