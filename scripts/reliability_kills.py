@@ -55,9 +55,9 @@ ABOUT = (
     "file under its final name must be what the undisturbed command writes there, and the user's own file beside it "
     "untouched. evaluate to agreement replace an earlier result and are run again after each kill (half of these "
     "moments lie in the last third, where files are put into place); the others begin with nothing and go on where "
-    "they were killed, to the end and then anew. In the end all files must be those of an undisturbed run and nothing else: "
-    "byte for byte, but for the time in run.json; what holds the seconds that a model took (predictions, and their "
-    "hashes in run.json) by its tables."
+    "they were killed, to the end and then anew. In the end all files must be those of an undisturbed run and nothing "
+    "else: byte for byte, but for the time in run.json; what holds the seconds that a model took (predictions, and "
+    "their hashes in run.json) by its tables."
 )
 _GOOD, _ENDED = "nothing lost", "had ended"
 _MOST_TRIES = 4
