@@ -27,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench_evaluate import Cost, make_up, run
+from bench_evaluate import Cost, make_up, median, run
 
 SIZES = (1, 10, 98)
 _SHUFFLED = 0.03
@@ -69,8 +69,7 @@ def evaluated(files: Sequence[Path], arguments: argparse.Namespace, folder: Path
 def report_cost(run_folder: Path, extra: Sequence[str], n_runs: int) -> tuple[Cost, int]:
     """Return the median time and highest peak of writing the report, and the page's size in bytes."""
     command = [sys.executable, "-m", "imagenet_errors", "report", str(run_folder), *extra]
-    costs = [run(command) for _ in range(n_runs + 1)][1:]
-    cost = Cost(statistics.median(one.seconds for one in costs), max(one.peak_mib for one in costs))
+    cost = median([run(command) for _ in range(n_runs + 1)][1:])
     return cost, (run_folder / "report.html").stat().st_size
 
 

@@ -141,13 +141,16 @@ def _of_real(annotations: Annotations, labels: LabelSpace) -> CoOccurrence:
 def _as_table(learnt: CoOccurrence) -> pa.Table:
     """Return counts [C, C] and own classes as one row of lists."""
     first, second = np.nonzero(np.triu(learnt.n_images))
-    pairs = {"a": first.astype(np.int16), "b": second.astype(np.int16), "n_images": learnt.n_images[first, second]}
-    own = {} if learnt.own is None else {"own_offsets": learnt.own.offsets, "own_values": learnt.own.values}
-    lists = {
-        name: pa.array([values], type=pa.list_(pa.from_numpy_dtype(values.dtype)))
-        for name, values in {**pairs, **own}.items()
-    }
+    parts: dict[str, NDArray[np.integer]]
+    parts = {"a": first.astype(np.int16), "b": second.astype(np.int16), "n_images": learnt.n_images[first, second]}
+    if learnt.own is not None:
+        parts.update(own_offsets=learnt.own.offsets, own_values=learnt.own.values)
+    lists = {name: _one_row(values) for name, values in parts.items()}
     return pa.table({"source": [learnt.source], **lists})
+
+
+def _one_row(values: NDArray[np.integer]) -> pa.ListArray:
+    return pa.array([values], type=pa.list_(pa.from_numpy_dtype(values.dtype)))
 
 
 def _from_table(table: pa.Table, n_classes: int) -> CoOccurrence:
