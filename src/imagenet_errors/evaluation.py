@@ -290,13 +290,8 @@ def save(
         ``out`` cannot be written to.
     """
     with writing_run(out) as writer:
-        results = _write_models(writer, judged, progress=progress)
-        evaluation = Evaluation(
-            judged,
-            tuple(results),
-            (*failed, *judged.mistakes.failures),
-            {each.model: known for each in judged.mistakes.models if (known := _facts(each)) is not None},
-        )
+        results, facts = _write_models(writer, judged, progress=progress)
+        evaluation = Evaluation(judged, results, (*failed, *judged.mistakes.failures), facts)
         _write_tables(writer, evaluation)
         writer.manifest(_manifest(evaluation, command))
     return evaluation
@@ -307,15 +302,21 @@ def _facts(model: ModelPredictions) -> dict[str, Any] | None:
     return facts_of_file(model.source) or facts_of_name(model.model)
 
 
-def _write_models(writer: RunWriter, judged: Judged, *, progress: Progress) -> list[ModelResult]:
-    def finish(model: ModelPredictions) -> ModelResult:
+def _write_models(
+    writer: RunWriter, judged: Judged, *, progress: Progress
+) -> tuple[tuple[ModelResult, ...], dict[str, dict[str, Any]]]:
+    """Write each model's verdicts; return its figures, and what is known of it beside them."""
+
+    def finish(model: ModelPredictions) -> tuple[ModelResult, dict[str, Any] | None]:
         predictions = model.load()
         verdicts = judged.look_up(predictions)
         writer.verdicts(model.model, judged.columns(predictions, *verdicts))
-        return judged.result(model, predictions, verdicts)
+        return judged.result(model, predictions, verdicts), _facts(model)
 
     models = judged.mistakes.models
-    return list(progress("Writing verdicts", in_turn(finish, models), len(models)))
+    done = list(progress("Writing verdicts", in_turn(finish, models), len(models)))
+    facts = {result.model: known for result, known in done if known is not None}
+    return tuple(result for result, _ in done), facts
 
 
 def _write_tables(writer: RunWriter, evaluation: Evaluation) -> None:

@@ -50,6 +50,12 @@ class ClassAxis:
         """The positions that hold one of the classes, ascending."""
         return np.flatnonzero(self.class_at >= 0)
 
+    def lacks(self, labels: LabelSpace) -> NDArray[np.int64]:
+        """Return the classes that stand at no position, ascending."""
+        stands = np.zeros(len(labels), dtype=np.bool_)
+        stands[self.class_at[self.positions]] = True
+        return np.flatnonzero(~stands)
+
     def classes_of(self, positions: NDArray[np.integer]) -> NDArray[np.int16]:
         """Return int16 [n]: the class at each position; -1 for none and for positions outside the axis."""
         inside = (positions >= 0) & (positions < self.width)
