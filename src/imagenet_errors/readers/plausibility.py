@@ -99,7 +99,7 @@ def judge(reading: Reading) -> Judgement:
         are = "is" if len(reading) == 1 else "are"
         return Judgement(None, (f"{n_rows} {are} too few to tell whether rows and classes are in order ({right})",))
     unchecked = [check.fault for check in CHECKS if check.lacks_power(reading)]
-    notes = (f"{n_rows}: too few, or too few right, to exclude {'; '.join(unchecked)}",) if unchecked else ()
+    notes = (f"{n_rows}: too few, or too few right, to check for {'; '.join(unchecked)}",) if unchecked else ()
     return Judgement(None, (*notes, *_twins(reading)))
 
 
