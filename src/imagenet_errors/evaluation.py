@@ -41,7 +41,6 @@ from imagenet_errors.runs.manifest import (
     Manifest,
     data_set_facts,
     evidence_places,
-    file_facts,
     intake_facts,
 )
 from imagenet_errors.runs.model_facts import facts_of_file, facts_of_name, with_facts
@@ -332,10 +331,19 @@ def _write_tables(writer: RunWriter, evaluation: Evaluation) -> None:
 def _read_files(mistakes: Mistakes) -> list[InputFile]:
     """Return the predictions files by the hash of the bytes that were read, even where they are gone by now."""
     hashes = {model.source: model.intake.sha256 for model in mistakes.models if model.intake.sha256}
-    return [
-        InputFile(written(path.resolve()), path.stat().st_size if path.exists() else 0, sha256)
-        for path, sha256 in hashes.items()
-    ]
+    return [_input_file(path, _size_of(path), sha256) for path, sha256 in hashes.items()]
+
+
+def _input_file(path: Path, n_bytes: int, sha256: str) -> InputFile:
+    return InputFile(written(path.resolve()), n_bytes, sha256)
+
+
+def _size_of(path: Path) -> int:
+    """Return a file's size in bytes, 0 of one that is gone."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _manifest(evaluation: Evaluation, command: Sequence[str]) -> Manifest:
@@ -366,7 +374,7 @@ def _manifest(evaluation: Evaluation, command: Sequence[str]) -> Manifest:
         stages_not_run=evaluation.chain.not_run,
         evidence=evidence_places(basis.inputs),
         evidence_notes={name: list(notes) for name, notes in basis.evidence.notes.items()},
-        inputs=[*_read_files(mistakes), *(file_facts(path) for path in basis.inputs.files if path.is_file())],
+        inputs=[*_read_files(mistakes), *(_input_file(*file) for file in basis.own_files)],
         judged_by=list(basis.judged_by),
         models={model: intake_facts(intake) for model, intake in evaluation.intakes.items()},
         failures=[FailureFacts(each.model, each.file, each.reason) for each in evaluation.failures],

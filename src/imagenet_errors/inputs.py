@@ -14,9 +14,10 @@ from imagenet_errors.chain import DEFAULT_ORDER, ERROR_TYPES, STAGES, Chain, Wal
 from imagenet_errors.datasets import IMAGENET, REAL, Dataset, load_dataset
 from imagenet_errors.downloads import FileFacts, at_hand, facts_of, names_for, resolve, resolve_all
 from imagenet_errors.evidence.sources import OPTIONS, Evidence, load_evidence
+from imagenet_errors.files import sha256_of
 from imagenet_errors.label_sets import COMBINATIONS
 from imagenet_errors.labels import LabelSpace
-from imagenet_errors.problems import InputError
+from imagenet_errors.problems import InputError, refuse_absent
 from imagenet_errors.readers.annotations import (
     LabelRules,
     UnlabelledError,
@@ -26,6 +27,7 @@ from imagenet_errors.readers.annotations import (
 )
 from imagenet_errors.readers.label_files import MIN_PROBABILITY, LabelFile, read_label_file
 from imagenet_errors.readers.model_files import model_files
+from imagenet_errors.readers.opened import changed, state_of
 from imagenet_errors.severity import graded
 from imagenet_errors.tables import REJECTED_LABELS, Annotations, Verdicts
 
@@ -157,8 +159,7 @@ class Inputs:
             if not is_named(name):
                 resolve(name, "--annotations")
         for path in self.files:
-            if not path.exists():
-                raise InputError(path, "no such file", fix="Check the path.")
+            refuse_absent(path)
             if path.is_dir() and path not in folders:
                 raise InputError(path, "is a folder", fix="Name a file.")
         if self.rejected_labels not in REJECTED_LABELS:
@@ -187,6 +188,8 @@ class Basis:
     chain: Chain
     judged_by: tuple[FileFacts, ...] = ()
     """The files of labels and evidence as they were loaded; published ones with address, commit and licence."""
+    own_files: tuple[tuple[Path, int, str], ...] = ()
+    """The user's own among them: path, size in bytes and sha256 of what was read."""
 
     @cached_property
     def class_names(self) -> pa.StringArray:
@@ -215,9 +218,10 @@ def load_basis(inputs: Inputs, predictions: Sequence[Path] = ()) -> Basis:
     Raises
     ------
     InputError
-        Something named cannot be used; the text says what.
+        Something named cannot be used, or changed while it was read; the text says what.
     """
     inputs.check()
+    before = {path: state_of(path.stat()) for path in inputs.files}
     try:
         annotations = load_annotations(inputs)
     except UnlabelledError as lacking:
@@ -227,8 +231,17 @@ def load_basis(inputs: Inputs, predictions: Sequence[Path] = ()) -> Basis:
     given = {**({"superclasses": (own,)} if own else {}), **inputs.evidence}
     evidence = _told(load_evidence(given, annotations, labels), inputs.data_set, annotations)
     chain = build_chain(evidence, inputs.stage_order).without(_useless(inputs, annotations))
-    files = facts_of(*inputs.published_files, *inputs.files)
-    return Basis(inputs, labels, annotations, evidence, chain, files)
+    judged_by = facts_of(*inputs.published_files, *inputs.files)
+    own_files = [(path, path.stat().st_size, sha256_of(path)) for path in inputs.files if path.is_file()]
+    _refuse_changed(before)
+    return Basis(inputs, labels, annotations, evidence, chain, judged_by, tuple(own_files))
+
+
+def _refuse_changed(before: Mapping[Path, tuple[int, int]]) -> None:
+    """Refuse files that changed since: their hashes would not be those of what was read."""
+    for path, state in before.items():
+        if not path.exists() or state_of(path.stat()) != state:
+            raise changed(path)
 
 
 def _completed(inputs: Inputs, predictions: Sequence[Path], lacking: UnlabelledError) -> tuple[Inputs, Annotations]:
