@@ -104,7 +104,6 @@ class Dataset:
         """The name, or the file's stem."""
         return Path(self.place).stem
 
-
     @property
     def maskable(self) -> LabelSpace:
         """The classes, where those that occur are known without the annotations.

@@ -213,7 +213,7 @@ class Basis:
     @property
     def notes(self) -> tuple[str, ...]:
         """What the annotations and the sources of evidence have to say, a sentence each."""
-        return self.annotations.notes + tuple(note for notes in self.evidence.notes.values() for note in notes)
+        return tuple(note for notes in self.evidence.notes.values() for note in notes)
 
 
 def load_basis(inputs: Inputs, predictions: Sequence[Path] = ()) -> Basis:
@@ -280,9 +280,13 @@ def _useless(inputs: Inputs, annotations: Annotations) -> dict[str, str]:
     """Return the stages that have nothing to go by on this data set, with the reasons; none that the user feeds."""
     given = {source.name for option, source in OPTIONS.items() if inputs.evidence.get(option)}
     fed = {stage.name for stage in STAGES if given & {part.name for part in fields(stage)}}  # type: ignore[arg-type]
+    data_set = inputs.data_set
+    reasons = dict(data_set.not_run)
     if not annotations.accepts_originals_alone:
         fed.add("multi_object")
-    return {name: reason for name, reason in inputs.data_set.not_run.items() if name not in fed}
+    elif data_set.place != IMAGENET or not data_set.labels.is_imagenet:
+        reasons.setdefault("multi_object", "one label an image is given; others that are right are not known")
+    return {name: reason for name, reason in reasons.items() if name not in fed}
 
 
 def load_annotations(

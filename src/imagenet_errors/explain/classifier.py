@@ -165,9 +165,7 @@ def _outputs(head: Head, n_classes: int) -> NDArray[np.int64]:
     return output_of
 
 
-def _over_classes(
-    module: Any, head: Head, n_classes: int, *, precision: str, device: Any
-) -> Callable[[Any], Any]:
+def _over_classes(module: Any, head: Head, n_classes: int, *, precision: str, device: Any) -> Callable[[Any], Any]:
     import torch
 
     positions = torch.as_tensor(head.positions, device=device)

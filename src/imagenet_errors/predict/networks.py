@@ -82,15 +82,13 @@ def head_of(model: str, n_outputs: int, labels: LabelSpace, *, label_names: Sequ
     imagenet = imagenet_1k()
     if n_outputs == len(imagenet) or str(n_outputs) in axis_names():
         return _of_imagenet(model, class_axis(str(n_outputs), imagenet), labels)
+    heads = [f"{n:,} outputs" for n in (len(labels), len(labels.occurring)) if n]
+    heads += axis_names() if set(labels.wnids) & set(imagenet.wnids) else []
     raise InputError(
         model,
         f"has {counted(n_outputs, 'output')}, and which class each stands for is not known",
-        fix=f"Known heads: {len(labels):,} outputs{_or_occurring(labels)}, {', '.join(axis_names())}.",
+        fix=f"Known heads: {', '.join(heads)}.",
     )
-
-
-def _or_occurring(labels: LabelSpace) -> str:
-    return f", {len(labels.occurring):,} (those that occur)" if labels.occurring else ""
 
 
 def _of_imagenet(model: str, axis: ClassAxis, labels: LabelSpace) -> Head:
@@ -102,7 +100,7 @@ def _of_imagenet(model: str, axis: ClassAxis, labels: LabelSpace) -> Head:
         raise InputError(
             model,
             f"has ImageNet's {axis.width:,} outputs, and none of them is one of the {len(labels):,} classes",
-            fix=f"Name weights with {counted(len(labels), 'output')} (NAME=CHECKPOINT), or give the classes their wnids.",
+            fix=f"Name weights with {len(labels):,} outputs (NAME=CHECKPOINT), or give the classes their wnids.",
         )
     return _head(axis.name, class_at, labels)
 
