@@ -20,7 +20,7 @@ from imagenet_errors.inputs import Basis, Inputs, load_basis
 from imagenet_errors.labels import ALL
 from imagenet_errors.measure import Measures, Strata, group_membership, measure, strata
 from imagenet_errors.mistakes import Failure, Given, Mistakes, ModelPredictions, Progress, failure_rows, gather, silent
-from imagenet_errors.problems import InputError, written
+from imagenet_errors.problems import InputError, counted, written
 from imagenet_errors.readers.predictions import ReadRules
 from imagenet_errors.runs.directory import (
     FAILURES,
@@ -43,7 +43,7 @@ from imagenet_errors.runs.manifest import (
     evidence_places,
     intake_facts,
 )
-from imagenet_errors.runs.model_facts import facts_of_file, facts_of_name, with_facts
+from imagenet_errors.runs.model_facts import facts_of_file, facts_of_name, n_classes_of_file, with_facts
 from imagenet_errors.tables import Intake, Predictions, Verdicts
 from imagenet_errors.workers import in_turn
 
@@ -200,7 +200,10 @@ class Evaluation:
         annotations = self.basis.annotations
         return {
             "layout": LAYOUT,
+            "dataset": self.basis.inputs.data_set.place,
             "annotations": self.basis.inputs.annotations_place,
+            "label_set": self.basis.label_set,
+            "class_rule": self.judged.class_rule,
             "n_annotated": len(annotations),
             "n_evaluated": int(annotations.evaluated.sum()),
             "excluded": {reason: int(holds.sum()) for reason, holds in annotations.exclusions.items()},
@@ -244,7 +247,7 @@ def evaluate(
     _check_apart(out, [one for one in predictions if isinstance(one, Path)])
     basis = load_basis(inputs, [one for one in predictions if isinstance(one, Path)])
     with gather(predictions, basis, rules=rules, progress=progress) as mistakes:
-        judged = judge(basis, mistakes, class_rule=class_rule(basis, rules))
+        judged = judge(basis, mistakes, class_rule=class_rule(basis, mistakes, rules))
         return save(judged, out, command=command, failed=failed, progress=progress)
 
 
@@ -255,13 +258,16 @@ def _check_apart(out: Path, predictions: Sequence[Path]) -> None:
             raise InputError(out, f"lies in the folder of predictions {folder}", fix="Choose an --out beside it.")
 
 
-def class_rule(basis: Basis, rules: ReadRules | None) -> str:
-    """Say what the models chose from: all classes, or those that occur in the data set."""
-    n_classes, n_occurring = len(basis.labels), len(basis.labels.occurring)
+def class_rule(basis: Basis, mistakes: Mistakes, rules: ReadRules | None) -> str:
+    """Say what the models chose from: all classes, or those that occur in the data set, when read or when predicted."""
+    labels, models = basis.labels, mistakes.models
     if rules is not None and rules.mask_classes:
-        return f"the best of the {n_occurring:,} classes that occur"
-    rule = f"the best of {n_classes:,} classes"
-    return f"{rule}, {n_classes - n_occurring:,} of which do not occur" if n_occurring else rule
+        return labels.rule(masked=True)
+    n_masked = sum(n_classes_of_file(model.source) == len(labels.occurring) for model in models)
+    if not labels.occurring or n_masked in (0, len(models)):
+        return labels.rule(masked=n_masked > 0)
+    words = f"{counted(n_masked, 'model')}: {labels.rule(masked=True)}"
+    return f"{words}; {len(models) - n_masked:,}: {labels.rule(masked=False)}"
 
 
 def judge(basis: Basis, mistakes: Mistakes, *, class_rule: str = "") -> Judged:
@@ -362,6 +368,7 @@ def _manifest(evaluation: Evaluation, command: Sequence[str]) -> Manifest:
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         annotations=basis.inputs.annotations_place,
         rejected_labels=basis.inputs.rejected_labels,
+        label_set=basis.label_set,
         class_rule=evaluation.judged.class_rule,
         **data_set_facts(basis.inputs),
         n_annotated=len(annotations),

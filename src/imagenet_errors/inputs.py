@@ -204,9 +204,19 @@ class Basis:
         return replace(verdicts, explanation=told.explanation, steps=told.steps)
 
     @property
+    def label_set(self) -> str:
+        """What the labels that count are called: names and files, and which file told the original labels alone."""
+        names = [name if is_named(name) else Path(name).name for name in self.inputs.label_sets]
+        if not names:
+            told_by = self.inputs.labels_from
+            return "the original labels alone" + (f", as {told_by.name} tells them" if told_by else "")
+        is_joined = self.annotations.name.startswith(f"{self.inputs.combine} of ")
+        return f"{self.inputs.combine} of {', '.join(names)}" if is_joined else " with ".join(names)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What the annotations and the sources of evidence have to say, a sentence each."""
-        return self.annotations.notes + tuple(note for notes in self.evidence.notes.values() for note in notes)
+        return tuple(note for notes in self.evidence.notes.values() for note in notes)
 
 
 def load_basis(inputs: Inputs, predictions: Sequence[Path] = ()) -> Basis:
@@ -226,7 +236,7 @@ def load_basis(inputs: Inputs, predictions: Sequence[Path] = ()) -> Basis:
         annotations = load_annotations(inputs)
     except UnlabelledError as lacking:
         inputs, annotations = _completed(inputs, predictions, lacking)
-    labels = _occurring(inputs.data_set, annotations)
+    labels = labels_in(inputs.data_set, annotations)
     own = inputs.data_set.superclasses
     given = {**({"superclasses": (own,)} if own else {}), **inputs.evidence}
     evidence = _told(load_evidence(given, annotations, labels), inputs.data_set, annotations)
@@ -265,7 +275,7 @@ def _may_tell(inputs: Inputs, predictions: Sequence[Path]) -> Iterator[Path]:
         yield from (path for model in model_files(predictions) for path in model.paths)
 
 
-def _occurring(data_set: Dataset, annotations: Annotations) -> LabelSpace:
+def labels_in(data_set: Dataset, annotations: Annotations) -> LabelSpace:
     """Return the classes with those that occur, where only the annotations tell."""
     if not data_set.occurs_as_annotated:
         return data_set.labels
@@ -283,13 +293,21 @@ def _useless(inputs: Inputs, annotations: Annotations) -> dict[str, str]:
     """Return the stages that have nothing to go by on this data set, with the reasons; none that the user feeds."""
     given = {source.name for option, source in OPTIONS.items() if inputs.evidence.get(option)}
     fed = {stage.name for stage in STAGES if given & {part.name for part in fields(stage)}}  # type: ignore[arg-type]
+    data_set = inputs.data_set
+    reasons = dict(data_set.not_run)
     if not annotations.accepts_originals_alone:
         fed.add("multi_object")
-    return {name: reason for name, reason in inputs.data_set.not_run.items() if name not in fed}
+    elif data_set.place != IMAGENET or not data_set.labels.is_imagenet:
+        reasons.setdefault("multi_object", "one label an image is given; others that are right are not known")
+    return {name: reason for name, reason in reasons.items() if name not in fed}
 
 
-def load_annotations(inputs: Inputs, labels: LabelSpace | None = None) -> Annotations:
+def load_annotations(
+    inputs: Inputs, labels: LabelSpace | None = None, *, told_by: LabelFile | None = None
+) -> Annotations:
     """Return the annotations of names (fetched and checked once, unless shipped) and files.
+
+    ``told_by``: what tells original labels where they do not, instead of ``labels_from``.
 
     Raises
     ------
@@ -297,22 +315,21 @@ def load_annotations(inputs: Inputs, labels: LabelSpace | None = None) -> Annota
         They cannot be fetched or read; ``UnlabelledError``: another file must tell original labels.
     """
     labels = labels or inputs.data_set.labels
-    return replace(_annotations(inputs, labels), rejected_labels=inputs.rejected_labels)
+    return replace(_annotations(inputs, labels, told_by), rejected_labels=inputs.rejected_labels)
 
 
-def _annotations(inputs: Inputs, labels: LabelSpace) -> Annotations:
+def _annotations(inputs: Inputs, labels: LabelSpace, told_by: LabelFile | None) -> Annotations:
     if inputs.label_sets == (REAL,):
         return read_real(labels)
     data_set = inputs.data_set
     rules = LabelRules(data_set.name_rule, inputs.min_label_probability, inputs.combine, data_set.occurs_as_annotated)
     files = [_label_file(name, labels, rules) for name in inputs.label_sets]
-    told_by = inputs.labels_from
-    found = assembled(
-        files, labels, rules=rules, labels_from=None if told_by is None else labels_told_by(told_by, labels)
-    )
+    if told_by is None and inputs.labels_from is not None:
+        told_by = labels_told_by(inputs.labels_from, labels)
+    found = assembled(files, labels, rules=rules, labels_from=told_by)
     only = inputs.label_sets[0] if len(inputs.label_sets) == 1 else ""
     found = replace(found, name=only) if only and is_named(only) else found
-    return found if told_by is None else replace(found, notes=(*found.notes, f"original labels by {told_by.name}"))
+    return found if told_by is None else replace(found, notes=(*found.notes, f"original labels by {told_by.path.name}"))
 
 
 def _label_file(name: str, labels: LabelSpace, rules: LabelRules) -> LabelFile:

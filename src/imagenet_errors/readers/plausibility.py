@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imagenet_errors.problems import counted
-from imagenet_errors.readers.order import AS_IT_IS, ENOUGH_ROWS, Suspicion, fitting_shift
+from imagenet_errors.readers.order import AS_IT_IS, ENOUGH_ROWS, Suspicion, fitting_shift, shared_ancestors
 from imagenet_errors.readers.order import suspicion as order_suspicion
 from imagenet_errors.readers.places import ROWS_OF_BLOCKS, inner_order, lacks_other_labels, lost_rows
-from imagenet_errors.readers.reading import Reading, shared_ancestors
+from imagenet_errors.readers.reading import Reading
 
 _ROWS_OF_TRUTH = 100
 """The best models are right in 93 %: of honest files of 100 images one in 1,400 would have no mistake."""
