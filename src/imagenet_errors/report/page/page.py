@@ -24,6 +24,7 @@ from imagenet_errors.problems import InputError, without_folders
 from imagenet_errors.report.comparison import all_comparisons
 from imagenet_errors.report.factors import read_factors
 from imagenet_errors.report.looks import SEVERE, look_of, looks
+from imagenet_errors.report.page.explained import Explained, explained_run, filter_content, title_of, verdicts_of
 from imagenet_errors.report.page.explorer import (
     MOST_GROUPS,
     Shown,
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 TEMPLATES = Path(__file__).parent / "templates"
-SCRIPTS = ("columns.js", "explorer.js", "rows.js", "matrix.js", "compare.js", "models.js", "page.js")
+SCRIPTS = ("columns.js", "explorer.js", "explanations.js", "rows.js", "matrix.js", "compare.js", "models.js", "page.js")
 PUBLISHED_SCRIPTS = ("elements.js", "models.js", "published.js")
 DEFAULT_NAME = "report.html"
 MOST_COMPARED = 100
@@ -79,6 +80,7 @@ class ExtraSection:
 class ReportRequest:
     """What to show. ``out`` None: ``report.html`` in the run directory. ``models``: those to show, the first
     in front; all of the run, the most accurate in front, if empty. ``factors``: a table of image factors (ImageNet-X).
+    ``pictures_anyway``: explanations show pictures even where their controls say that these are no evidence.
     """
 
     run: Path
@@ -89,6 +91,7 @@ class ReportRequest:
     factors: Path | None = None
     n_thumbnails: int = 400
     n_cases: int = 100_000
+    pictures_anyway: bool = False
     sections: tuple[ExtraSection, ...] = ()
 
 
@@ -117,8 +120,10 @@ def write_report(request: ReportRequest) -> WrittenPage:
     shown = shown_cases(run.cases, most=request.n_cases)
     paths = decision_paths(run, shown.cases, setting.labels)
     pictures = _pictures(request, run, shown, beside=out.parent)
-    notes = _notes(run, shown, paths, pictures=pictures)
-    html = _render(environment, setting, shown, paths=paths, pictures=pictures, notes=notes, sections=request.sections)
+    explained = explained_run(run, anyway=request.pictures_anyway)
+    notes = (*_notes(run, shown, paths, pictures=pictures), *explained.notes)
+    facts = PageFacts(setting, shown, paths, pictures, explained, notes)
+    html = _render(environment, facts, sections=request.sections)
     _write(out, html)
     return WrittenPage(out, len(html.encode()), len(shown.cases), notes)
 
@@ -242,22 +247,24 @@ def _notes(run: RunTables, shown: Shown, paths: Paths, *, pictures: Pictures) ->
     return tuple(notes)
 
 
-def _render(
-    environment: Environment,
-    setting: Setting,
-    shown: Shown,
-    *,
-    paths: Paths,
-    pictures: Pictures,
-    notes: Sequence[str],
-    sections: Sequence[ExtraSection],
-) -> str:
+@dataclass(frozen=True, eq=False)
+class PageFacts:
+    """All that a page is rendered from."""
+
+    setting: Setting
+    shown: Shown
+    paths: Paths
+    pictures: Pictures
+    explained: Explained
+    notes: Sequence[str]
+
+
+def _render(environment: Environment, facts: PageFacts, *, sections: Sequence[ExtraSection]) -> str:
     from markupsafe import Markup
 
+    setting, explained = facts.setting, facts.explained
     run = setting.run
     views = [model_view(setting, model) for model in range(len(run.models))]
-    explorer = explorer_content(setting, shown, pictures=pictures)
-    walks = path_content(paths, setting.labels)
     context = {
         "setting": setting,
         "manifest": run.manifest,
@@ -269,7 +276,8 @@ def _render(
     }
     model = environment.get_template("model.html")
     front, *others = (model.render(context, view=view) for view in views)
-    book = explorer | {"run": str(run.folder), "pairs": pair_content(all_comparisons(run, most=MOST_COMPARED))}
+    walks = path_content(facts.paths, setting.labels)
+    filters = filter_content(explained, run, facts.shown.cases)
     return _with_style(
         environment,
         "page.html",
@@ -281,15 +289,28 @@ def _render(
         types=told_types(setting.ours),
         compared=run.models[:MOST_COMPARED],
         has_confidence=run.has_confidence,
-        has_pictures=bool(pictures.links),
-        notes=notes,
+        has_pictures=bool(facts.pictures.links),
+        notes=facts.notes,
         sections=_rendered(environment, sections),
+        explained=explained,
+        title_of=title_of,
+        verdicts_of=verdicts_of,
+        filters=filters,
         # Safe: rendered by our own templates, and base64, in which no sign is left that could end an element.
         front=Markup(front),
         models_packed=Markup(packed(others)),
-        book_packed=Markup(packed(book)),
+        book_packed=Markup(packed(_book(facts, filters))),
         paths_packed=Markup("" if walks is None else packed(walks)),
+        explanations_packed=Markup(packed(explained.rows()) if explained else ""),
     )
+
+
+def _book(facts: PageFacts, filters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the explorer's script reads."""
+    run = facts.setting.run
+    pairs = pair_content(all_comparisons(run, most=MOST_COMPARED))
+    content = explorer_content(facts.setting, facts.shown, pictures=facts.pictures)
+    return content | {"run": str(run.folder), "pairs": pairs, "explained": filters}
 
 
 def _with_style(environment: Environment, template: str, scripts: Sequence[str], **context: Any) -> str:
