@@ -119,7 +119,7 @@ def _shown_subset(row: Row, _: bool) -> Row:
 
 def _shown_maps(row: Row, shows: bool) -> Row:
     first = [place for place, name in enumerate(row["names"]) if name.endswith(" map")] if shows else []
-    ranks = {kind: [] for kind in ("models", "within")}
+    ranks: dict[str, list[float]] = {kind: [] for kind in ("models", "within")}
     for each in row["agreement"]:
         if each["compared"] in ranks and each["spearman"] == each["spearman"]:
             ranks[each["compared"]].append(each["spearman"])

@@ -30,7 +30,7 @@ _TITLES = {
 
 
 @dataclass(frozen=True)
-class Explained:
+class ShownExplanations:
     """The explanations that fit the run's verdicts, those that say most first.
 
     ``anyway``: pictures are shown even where the figures say that they are no evidence. ``notes`` tell what was left
@@ -54,10 +54,7 @@ class Explained:
         return page_rows(self.tables, anyway=self.anyway)
 
 
-NOTHING = Explained()
-
-
-def explained_run(run: RunTables, *, anyway: bool) -> Explained:
+def explained_run(run: RunTables, *, anyway: bool) -> ShownExplanations:
     """Gather the explanations of the run's models; those of answers that it no longer gives are left out and told."""
     order = list(_TITLES)
     tables, notes = [], []
@@ -75,7 +72,7 @@ def explained_run(run: RunTables, *, anyway: bool) -> Explained:
         if rows:
             tables.append(summarised(rows, method=stored.method, model=stored.model))
     tables.sort(key=lambda table: (run.models.index(table.model), order.index(table.method)))
-    return Explained(tuple(tables), anyway, tuple(notes))
+    return ShownExplanations(tuple(tables), anyway, tuple(notes))
 
 
 def _fits(run: RunTables, stored: Explanations) -> NDArray[np.bool_]:
@@ -83,8 +80,9 @@ def _fits(run: RunTables, stored: Explanations) -> NDArray[np.bool_]:
     model, image = run.models.index(stored.model), _images(run, stored.rows)
     prediction = np.array([row["prediction"] for row in stored.rows], dtype=np.int64)
     kind = np.array([ERROR_TYPES.index(row["error_type"]) for row in stored.rows], dtype=np.int64)
-    found: NDArray[np.bool_] = image >= 0
-    return found & (run.prediction[model, image] == prediction) & (run.error_type[model, image] == kind)
+    is_same = (run.prediction[model, image] == prediction) & (run.error_type[model, image] == kind)
+    fits: NDArray[np.bool_] = is_same & (image >= 0)
+    return fits
 
 
 def _images(run: RunTables, rows: Sequence[dict[str, Any]]) -> NDArray[np.int64]:
@@ -105,7 +103,7 @@ def verdicts_of(method: str) -> tuple[str, ...]:
     return every.get(method, ())
 
 
-def filter_content(explained: Explained, run: RunTables, cases: ErrorCases) -> dict[str, Any]:
+def filter_content(explained: ShownExplanations, run: RunTables, cases: ErrorCases) -> dict[str, Any]:
     """Return, for each method that errors are filtered by, its verdicts and a column beside the cases' makers.
 
     A verdict is its place among ``verdicts`` plus one; 0 where a maker's error was not explained. ``share``: percent

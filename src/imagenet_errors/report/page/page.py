@@ -24,7 +24,13 @@ from imagenet_errors.problems import InputError, without_folders
 from imagenet_errors.report.comparison import all_comparisons
 from imagenet_errors.report.factors import read_factors
 from imagenet_errors.report.looks import SEVERE, look_of, looks
-from imagenet_errors.report.page.explained import Explained, explained_run, filter_content, title_of, verdicts_of
+from imagenet_errors.report.page.explained import (
+    ShownExplanations,
+    explained_run,
+    filter_content,
+    title_of,
+    verdicts_of,
+)
 from imagenet_errors.report.page.explorer import (
     MOST_GROUPS,
     Shown,
@@ -255,7 +261,7 @@ class PageFacts:
     shown: Shown
     paths: Paths
     pictures: Pictures
-    explained: Explained
+    explained: ShownExplanations
     notes: Sequence[str]
 
 
