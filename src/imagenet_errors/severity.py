@@ -72,10 +72,14 @@ def grades(cases: Cases, labels: LabelSpace) -> Grades:
 
 @dataclass(frozen=True, eq=False)
 class _Climbs:
-    """Each class's ancestors, itself first: WordNet rows int32 [C, K], -1 fills up; the steps there int16 [C, K]."""
+    """Each class's ancestors: places int32 [C, K] among ``rows``; the steps there int16 [C, K].
+
+    ``rows`` int64 [A] are WordNet's rows, the first, UNKNOWN, for places that fill up.
+    """
 
     ancestors: NDArray[np.int32]
     steps: NDArray[np.int16]
+    rows: NDArray[np.int64]
     wordnet: Wordnet
 
     def between(
@@ -96,15 +100,19 @@ class _Climbs:
     def _nearest(
         self, first: NDArray[np.int64], second: NDArray[np.int64]
     ) -> tuple[NDArray[np.int16], NDArray[np.int32]]:
-        above, other = self.ancestors[first], self.ancestors[second]
-        is_same = (above[:, :, None] == other[:, None, :]) & (above >= 0)[:, :, None]
-        way = self.steps[first][:, :, None] + self.steps[second][:, None, :]
-        rank = (way << 6) - np.minimum(_depths(self.wordnet)[above], 63)[:, :, None]
-        place = np.where(is_same, rank, _FAR).reshape(len(first), -1).argmin(axis=1)
+        classes, of = np.unique(second, return_inverse=True)
+        steps_of = np.full((len(classes), len(self.rows)), UNKNOWN, dtype=np.int16)
+        steps_of[np.arange(len(classes))[:, None], self.ancestors[classes]] = self.steps[classes]
+        steps_of[:, 0] = UNKNOWN
+        above = self.ancestors[first]
+        other = steps_of[of[:, None], above]
+        way = self.steps[first] + other
+        rank = (way << 6) - np.minimum(_depths(self.wordnet)[self.rows], 63)[above]
+        place = np.where(other >= 0, rank, _FAR).argmin(axis=1)
         row = np.arange(len(first))
-        found = is_same.reshape(len(first), -1)[row, place]
-        steps = np.where(found, way.reshape(len(first), -1)[row, place], UNKNOWN)
-        return steps.astype(np.int16), np.where(found, above[row, place // other.shape[1]], UNKNOWN).astype(np.int32)
+        found = other[row, place] >= 0
+        steps = np.where(found, way[row, place], UNKNOWN).astype(np.int16)
+        return steps, np.where(found, self.rows[above[row, place]], UNKNOWN).astype(np.int32)
 
 
 @lru_cache(maxsize=4)
@@ -119,9 +127,10 @@ def _climbs_of(labels: LabelSpace) -> _Climbs | None:
     offsets = np.searchsorted(owner, np.arange(len(rows) + 1))
     column = np.arange(len(owner)) - offsets[owner]
     shape = (len(rows), int(np.diff(offsets).max(initial=1)))
-    ancestors, climbed = np.full(shape, -1, dtype=np.int32), np.zeros(shape, dtype=np.int16)
-    ancestors[owner, column], climbed[owner, column] = ancestor, steps
-    return _Climbs(ancestors, climbed, wordnet)
+    ancestors, climbed = np.zeros(shape, dtype=np.int32), np.zeros(shape, dtype=np.int16)
+    distinct, place = np.unique(ancestor, return_inverse=True)
+    ancestors[owner, column], climbed[owner, column] = 1 + place, steps
+    return _Climbs(ancestors, climbed, np.append(UNKNOWN, distinct), wordnet)
 
 
 def _climb(rows: NDArray[np.int64], wordnet: Wordnet) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int16]]:

@@ -233,15 +233,12 @@ def _group_leads(situation: Situation) -> list[Lead]:
 
 
 def _group_lead(situation: Situation, row: Excess) -> Lead:
-    members = [row.place] if row.key == "label" else _members(situation, row.place)
-    group = situation.is_severe & np.isin(situation.run.label, members)
+    labels = situation.run.label
+    is_member = labels == row.place if row.key == "label" else (situation.among.membership[row.place] > 0)[labels]
+    group = situation.is_severe & is_member
     kind = "peers" if row.over == "peers" else {"label": "class"}.get(row.key, row.key)
     lead = situation.lead(kind, group, {row.key: row.place}, bounds=(row.expected, row.low, row.high))
     return replace(lead, n_images=row.n_images)
-
-
-def _members(situation: Situation, row: int) -> NDArray[np.integer]:
-    return np.flatnonzero(situation.among.membership[row])
 
 
 @dataclass(frozen=True)
@@ -290,7 +287,8 @@ def _pair_lead(situation: Situation) -> Lead | None:
     of_label = np.bincount(label, minlength=situation.among.n_classes)[pairs // _CODE]
     of_prediction = np.bincount(prediction, minlength=situation.among.n_classes)[pairs % _CODE]
     expected = of_label * of_prediction / len(severe)
-    low, high = poisson(counts)
+    sizes, of = np.unique(counts, return_inverse=True)  # few: the interval's functions are slow
+    low, high = (bound[of] for bound in poisson(sizes))
     place = int(np.argmax(low - expected))
     if low[place] - expected[place] < _LEAST_EXCESS:
         return None

@@ -59,9 +59,7 @@ def test_verdicts_have_shares_with_intervals_by_error_type(visit, page):
     visit.open(page)
     cells = visit.js("[...document.querySelector('#explanations tbody tr').cells].map((cell) => cell.innerText.trim())")
     assert cells == ["model_failure", "12", "10", "0", "10 83% (55%–95%)", "0", "0", "2 17% (5%–45%)"]
-    assert (
-        "other gives the same wrong answer to 10 of the 10 located errors; the same mask" in Page(page).plain
-    )
+    assert "other gives the same wrong answer to 10 of the 10 located errors; the same mask" in Page(page).plain
 
 
 def test_agreement_stands_beside_its_ceiling(page):

@@ -10,10 +10,12 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import numpy as np
 
@@ -269,26 +271,34 @@ def _render(environment: Environment, facts: PageFacts, *, sections: Sequence[Ex
     from markupsafe import Markup
 
     setting, explained = facts.setting, facts.explained
-    run = setting.run
-    views = [model_view(setting, model) for model in range(len(run.models))]
-    context = {
-        "setting": setting,
-        "manifest": run.manifest,
-        "annotations": Path(run.manifest.annotations).name,
-        "labels": setting.labels,
-        "n_models": len(run.models),
-        "n_images_there": N_EVALUATED_THERE,
-        "address": _addresses(setting),
-    }
-    model = environment.get_template("model.html")
-    front, *others = (model.render(context, view=view) for view in views)
-    walks = path_content(facts.paths, setting.labels)
-    filters = filter_content(explained, run, facts.shown.cases)
+    run, filters = setting.run, filter_content(explained, setting.run, facts.shown.cases)
+    with ThreadPoolExecutor() as pool:  # compressing leaves the interpreter to the rest
+        waiting = {
+            "book_packed": pool.submit(packed, _book(facts, filters)),
+            "paths_packed": pool.submit(packed, path_content(facts.paths, setting.labels)),
+            "explanations_packed": pool.submit(packed, explained.rows() or None),
+        }
+        views = [model_view(setting, model) for model in range(len(run.models))]
+        context = {
+            "setting": setting,
+            "manifest": run.manifest,
+            "annotations": Path(run.manifest.annotations).name,
+            "labels": setting.labels,
+            "n_models": len(run.models),
+            "n_images_there": N_EVALUATED_THERE,
+            "address": _addresses(setting),
+        }
+        model = environment.get_template("model.html")
+        front, *others = (model.render(context, view=view) for view in views)
+        waiting["models_packed"] = pool.submit(packed, others)
+        # Safe: base64, in which no sign is left that could end an element.
+        parts = {name: Markup(text.result()) for name, text in waiting.items()}
     return _with_style(
         environment,
         "page.html",
         SCRIPTS,
         **context,
+        **parts,
         views=views,
         run_view=run_view(setting),
         rows=model_rows(setting.ours, [_shown_facts(view.facts) for view in views], places=True),
@@ -302,12 +312,7 @@ def _render(environment: Environment, facts: PageFacts, *, sections: Sequence[Ex
         title_of=title_of,
         verdicts_of=verdicts_of,
         filters=filters,
-        # Safe: rendered by our own templates, and base64, in which no sign is left that could end an element.
-        front=Markup(front),
-        models_packed=Markup(packed(others)),
-        book_packed=Markup(packed(_book(facts, filters))),
-        paths_packed=Markup("" if walks is None else packed(walks)),
-        explanations_packed=Markup(packed(explained.rows()) if explained else ""),
+        front=Markup(front),  # safe: rendered by our own templates
     )
 
 
@@ -350,9 +355,13 @@ def _addresses(setting: Setting) -> Any:
     if setting.superclasses is not None:
         names["superclass"] = setting.superclasses.names
 
+    @cache
+    def quoted(text: str) -> str:
+        return quote(text, safe="", errors="replace")
+
     def address(model: str, question: Mapping[str, str | int]) -> str:
         asked = {key: names[key][int(value)] if key in names else str(value) for key, value in question.items()}
-        return "#" + urlencode({"model": model, **asked}, quote_via=quote)
+        return "#" + "&".join(f"{key}={quoted(text)}" for key, text in ({"model": model} | asked).items())
 
     return address
 
