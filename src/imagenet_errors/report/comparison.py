@@ -85,7 +85,9 @@ def kappas(moves: NDArray[np.int64]) -> NDArray[np.float64]:
     both_right = moves[:, _CORRECT, _CORRECT] / n
     observed = 1 - right[0] - right[1] + 2 * both_right
     expected = right[0] * right[1] + (1 - right[0]) * (1 - right[1])
-    return np.divide(observed - expected, 1 - expected, out=np.full(len(n), np.nan), where=expected < 1)
+    beyond = np.full(len(n), np.nan)
+    np.divide(observed - expected, 1 - expected, out=beyond, where=expected < 1)
+    return beyond
 
 
 def compare(run: RunTables, a: int, b: int) -> Comparison:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from imagenet_errors.chain import COUNTS_AS, ERROR_TYPES
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.measure import group_membership
-from imagenet_errors.report.comparison import Comparison, kappas, peers_of
+from imagenet_errors.report.comparison import Comparison, kappas
 from imagenet_errors.report.page.paths import Paths, proposal_places, proposals_of
 from imagenet_errors.report.page.pictures import Pictures
 from imagenet_errors.report.page.views import Setting
@@ -74,7 +74,7 @@ def explorer_content(setting: Setting, shown: Shown, *, pictures: Pictures) -> d
     kinds = zip(superclasses.names, superclasses.members, strict=True) if superclasses is not None else ()
     return {
         "models": list(run.models),
-        "peers": [peers_of(run, model).tolist() for model in range(len(run.models))],
+        "peers": [peers.tolist() for peers in setting.severities.peers],
         "types": list(ERROR_TYPES),
         "multi_label": [place for place, name in enumerate(ERROR_TYPES) if COUNTS_AS[name] != "right"],
         "severe": list(setting.severe),

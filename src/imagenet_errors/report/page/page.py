@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -22,6 +24,7 @@ import numpy as np
 from imagenet_errors.datasets import Dataset
 from imagenet_errors.evidence.superclasses import Superclasses, load_superclasses
 from imagenet_errors.files import written_whole
+from imagenet_errors.prepared import cache_folder
 from imagenet_errors.problems import InputError, without_folders
 from imagenet_errors.report.comparison import all_comparisons
 from imagenet_errors.report.factors import read_factors
@@ -179,12 +182,23 @@ def page_environment() -> Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        bytecode_cache=_kept_templates(jinja2),
     )
     filters: dict[str, Any] = {"count": lambda n: f"{n:,}", "percent": _percent, "slug": _slug, "whole": _whole}
     filters["without_folders"] = without_folders
     environment.filters |= filters
     environment.globals |= {"looks": looks(), "look_of": look_of, "columns": MODEL_COLUMNS}
     return environment
+
+
+def _kept_templates(jinja2: Any) -> Any:
+    """Return where compiled templates are kept; None where nothing can be."""
+    folder = cache_folder() / "templates"
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return jinja2.FileSystemBytecodeCache(str(folder))
+    return None
 
 
 def _percent(share: float | None, digits: int = 1) -> str:
