@@ -45,6 +45,10 @@ class ShownExplanations:
         """Tell whether there is anything to show."""
         return bool(self.tables)
 
+    def has(self, method: str) -> bool:
+        """Tell whether any model was asked by this method."""
+        return any(table.method == method for table in self.tables)
+
     def shows_pictures(self, table: Explanations) -> bool:
         """Tell whether pictures of a table are shown."""
         return self.anyway or table.shows_pictures

@@ -11,7 +11,6 @@ import base64
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -26,29 +25,18 @@ from imagenet_errors.evidence.superclasses import Superclasses, load_superclasse
 from imagenet_errors.files import written_whole
 from imagenet_errors.prepared import cache_folder
 from imagenet_errors.problems import InputError, without_folders
-from imagenet_errors.report.comparison import all_comparisons
 from imagenet_errors.report.factors import read_factors
 from imagenet_errors.report.looks import SEVERE, look_of, looks
 from imagenet_errors.report.page.explained import (
-    ShownExplanations,
     explained_run,
-    filter_content,
     title_of,
     verdicts_of,
 )
-from imagenet_errors.report.page.explorer import (
-    MOST_GROUPS,
-    Shown,
-    explorer_content,
-    packed,
-    pair_content,
-    path_content,
-    shown_cases,
-)
-from imagenet_errors.report.page.paths import Paths, decision_paths
+from imagenet_errors.report.page.explorer import MOST_GROUPS, Shown, shown_cases
+from imagenet_errors.report.page.parts import MOST_COMPARED, PageFacts, PageParts, make_parts
 from imagenet_errors.report.page.pictures import NO_PICTURES, Pictures, find_pictures, pictures_for
 from imagenet_errors.report.page.scatter import panels, published_fits
-from imagenet_errors.report.page.views import MODEL_COLUMNS, Setting, model_rows, model_view, run_view, told_types
+from imagenet_errors.report.page.views import MODEL_COLUMNS, Setting, model_rows, run_view, told_types
 from imagenet_errors.report.points import (
     FACTS,
     N_EVALUATED_THERE,
@@ -68,8 +56,6 @@ TEMPLATES = Path(__file__).parent / "templates"
 SCRIPTS = ("columns.js", "explorer.js", "explanations.js", "rows.js", "matrix.js", "compare.js", "models.js", "page.js")
 PUBLISHED_SCRIPTS = ("elements.js", "models.js", "published.js")
 DEFAULT_NAME = "report.html"
-MOST_COMPARED = 100
-"""Models that are compared with each other: at 100 their 4,950 pairs take about 1 MB."""
 
 
 @dataclass(frozen=True)
@@ -129,14 +115,15 @@ def write_report(request: ReportRequest) -> WrittenPage:
     run = load_run_tables(request.run, models=request.models)
     setting = _setting(request, run)
     shown = shown_cases(run.cases, most=request.n_cases)
-    paths = decision_paths(run, shown.cases, setting.labels)
     pictures = _pictures(request, run, shown, beside=out.parent)
-    explained = explained_run(run, anyway=request.pictures_anyway)
-    notes = (*_notes(run, shown, paths, pictures=pictures), *explained.notes)
-    facts = PageFacts(setting, shown, paths, pictures, explained, notes)
-    html = _render(environment, facts, sections=request.sections)
-    _write(out, html)
-    return WrittenPage(out, len(html.encode()), len(shown.cases), notes)
+    facts = PageFacts(setting, shown, pictures, explained_run(run, anyway=request.pictures_anyway))
+    context = _context(setting)
+    parts = make_parts(facts, environment.get_template("model.html"), context)
+    notes = _notes(facts, parts)
+    sections = _rendered(environment, request.sections)
+    html = _render(environment, facts, parts, context=context | {"notes": notes, "sections": sections})
+    n_bytes = _write(out, html)
+    return WrittenPage(out, n_bytes, len(shown.cases), notes)
 
 
 def write_published(given: Path | None, out: Path) -> WrittenPage:
@@ -163,8 +150,7 @@ def write_published(given: Path | None, out: Path) -> WrittenPage:
         facts=FACTS,
         slopes=[fit.slope for fit in published_fits(points, (SEVERE,))],
     )
-    _write(out, html)
-    return WrittenPage(out, len(html.encode()), 0, ())
+    return WrittenPage(out, _write(out, html), 0, ())
 
 
 def page_environment() -> Environment:
@@ -245,9 +231,10 @@ def _pictures(request: ReportRequest, run: RunTables, shown: Shown, *, beside: P
     return pictures_for(found, most_severe_first, beside=beside, n_embedded=request.n_thumbnails)
 
 
-def _notes(run: RunTables, shown: Shown, paths: Paths, *, pictures: Pictures) -> tuple[str, ...]:
+def _notes(facts: PageFacts, parts: PageParts) -> tuple[str, ...]:
     """Return what the reader must know of what is not in the page."""
-    notes = [paths.missing] if paths.missing else []
+    run, shown, pictures = facts.setting.run, facts.shown, facts.pictures
+    notes = [parts.lacks] if parts.lacks else []
     if shown.n_held_back:
         notes.append(
             f"The explorer holds {len(shown.cases):,} of {len(run.cases):,} distinct errors: the most severe, "
@@ -266,76 +253,49 @@ def _notes(run: RunTables, shown: Shown, paths: Paths, *, pictures: Pictures) ->
         notes.append(f"The explorer filters by the first {MOST_GROUPS} of {n_groups} groups of classes.")
     if len(run.models) > MOST_COMPARED:
         notes.append(f"Only the {MOST_COMPARED} most accurate models are compared in pairs.")
-    return tuple(notes)
+    return (*notes, *facts.explained.notes)
 
 
-@dataclass(frozen=True, eq=False)
-class PageFacts:
-    """All that a page is rendered from."""
+def _context(setting: Setting) -> dict[str, Any]:
+    """Return what every template of the page knows."""
+    manifest = setting.run.manifest
+    return {
+        "setting": setting,
+        "manifest": manifest,
+        "annotations": Path(manifest.annotations).name,
+        "labels": setting.labels,
+        "n_models": len(setting.run.models),
+        "n_images_there": N_EVALUATED_THERE,
+        "address": _addresses(setting),
+    }
 
-    setting: Setting
-    shown: Shown
-    paths: Paths
-    pictures: Pictures
-    explained: ShownExplanations
-    notes: Sequence[str]
 
-
-def _render(environment: Environment, facts: PageFacts, *, sections: Sequence[ExtraSection]) -> str:
+def _render(environment: Environment, facts: PageFacts, parts: PageParts, *, context: Mapping[str, Any]) -> str:
     from markupsafe import Markup
 
-    setting, explained = facts.setting, facts.explained
-    run, filters = setting.run, filter_content(explained, setting.run, facts.shown.cases)
-    with ThreadPoolExecutor() as pool:  # compressing leaves the interpreter to the rest
-        waiting = {
-            "book_packed": pool.submit(packed, _book(facts, filters)),
-            "paths_packed": pool.submit(packed, path_content(facts.paths, setting.labels)),
-            "explanations_packed": pool.submit(packed, explained.rows() or None),
-        }
-        views = [model_view(setting, model) for model in range(len(run.models))]
-        context = {
-            "setting": setting,
-            "manifest": run.manifest,
-            "annotations": Path(run.manifest.annotations).name,
-            "labels": setting.labels,
-            "n_models": len(run.models),
-            "n_images_there": N_EVALUATED_THERE,
-            "address": _addresses(setting),
-        }
-        model = environment.get_template("model.html")
-        front, *others = (model.render(context, view=view) for view in views)
-        waiting["models_packed"] = pool.submit(packed, others)
-        # Safe: base64, in which no sign is left that could end an element.
-        parts = {name: Markup(text.result()) for name, text in waiting.items()}
+    setting, run = facts.setting, facts.setting.run
     return _with_style(
         environment,
         "page.html",
         SCRIPTS,
         **context,
-        **parts,
-        views=views,
+        views=parts.models,
         run_view=run_view(setting),
-        rows=model_rows(setting.ours, [_shown_facts(view.facts) for view in views], places=True),
+        rows=model_rows(setting.ours, [_shown_facts(model.facts) for model in parts.models], places=True),
         types=told_types(setting.ours),
         compared=run.models[:MOST_COMPARED],
         has_confidence=run.has_confidence,
         has_pictures=bool(facts.pictures.links),
-        notes=facts.notes,
-        sections=_rendered(environment, sections),
-        explained=explained,
+        explained=facts.explained,
         title_of=title_of,
         verdicts_of=verdicts_of,
-        filters=filters,
-        front=Markup(front),  # safe: rendered by our own templates
+        # Safe: rendered by our own templates, and base64, in which no sign is left that could end an element.
+        front=Markup(parts.models[0].html),
+        models_packed=Markup(parts.other_models),
+        book_packed=Markup(parts.book),
+        paths_packed=Markup(parts.paths),
+        explanations_packed=Markup(parts.explanations),
     )
-
-
-def _book(facts: PageFacts, filters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the explorer's script reads."""
-    run = facts.setting.run
-    pairs = pair_content(all_comparisons(run, most=MOST_COMPARED))
-    content = explorer_content(facts.setting, facts.shown, pictures=facts.pictures)
-    return content | {"run": str(run.folder), "pairs": pairs, "explained": filters}
 
 
 def _with_style(environment: Environment, template: str, scripts: Sequence[str], **context: Any) -> str:
@@ -399,9 +359,12 @@ def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _write(out: Path, html: str) -> None:
+def _write(out: Path, html: str) -> int:
+    """Write the page; return its size in bytes."""
+    content = html.encode()
     try:
         with written_whole(out) as partial:
-            partial.write_text(html, encoding="utf-8")
+            partial.write_bytes(content)
     except OSError as error:
         raise InputError(out, f"cannot be written: {error.strerror}", fix="Choose another --out.") from None
+    return len(content)
