@@ -6,6 +6,7 @@ Only Parquet and ``run.json`` are read; nothing is judged or measured again.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +22,7 @@ from imagenet_errors.problems import InputError
 from imagenet_errors.runs.directory import VERDICTS
 from imagenet_errors.runs.manifest import Manifest, read_manifest
 from imagenet_errors.tables import Ragged, case_codes
+from imagenet_errors.workers import n_jobs
 
 NOT_EVALUATED = -1
 _NEEDED = ("file_name", "target", "prediction", "confidence", "accepted", "error_type", "explanation")
@@ -135,15 +137,18 @@ def load_run_tables(run: Path, *, models: Sequence[str] = ()) -> RunTables:
     if not chosen:
         order = np.argsort(-np.nan_to_num(figures.accuracies["mla"][:, 0]), kind="stable")
         chosen, figures = tuple(known[place] for place in order), _reordered(figures, order)
-    tables = [_verdicts(run, model) for model in chosen]
+    with ThreadPoolExecutor(n_jobs()) as pool:
+        tables = list(pool.map(lambda model: _verdicts(run, model), chosen))
     return _side_by_side(run, manifest, chosen, tables=tables, figures=figures)
 
 
-def _read(path: Path) -> pa.Table:
+def _read(path: Path, *, columns: Sequence[str] | None = None) -> pa.Table:
+    """Read a Parquet file, of its columns only those named; that one is missing is for others to say."""
     import pyarrow.parquet as pq
 
     try:
-        return pq.read_table(path, partitioning=None)  # a folder called a=b is no partition
+        with pq.ParquetFile(path) as file:
+            return file.read(columns=columns, use_threads=False)
     except (OSError, pa.ArrowException) as error:
         reason = str(error).splitlines()[0]
         raise InputError(path, f"cannot be read: {reason}", fix="Evaluate again.") from None
@@ -151,7 +156,7 @@ def _read(path: Path) -> pa.Table:
 
 def _verdicts(run: Path, model: str) -> pa.Table:
     path = run / "verdicts" / f"{model}.parquet"
-    table = _read(path)
+    table = _read(path, columns=_NEEDED)
     missing = [name for name in _NEEDED if name not in table.column_names]
     if missing:
         raise InputError(path, f"no column {', '.join(missing)}", fix="Evaluate again.")
