@@ -14,6 +14,7 @@ help:
 	@echo "make agreement   the table of agreement with the human experts into runs/agreement (fetches a few MB once)"
 	@echo "make test   run all tests (those that need torch skip)"
 	@echo "make test-lowest   run all tests with the lowest versions that pyproject.toml allows"
+	@echo "make test-ray   run those alone that start Ray clusters"
 	@echo "make reliability   kill it, damage its inputs, load it, into reports/reliability.md (an hour or two)"
 	@echo "make test-all   run those that need torch, open_clip, faiss, timm and ray, too (several GB)"
 	@echo "make check  formatting, lint, types, documentation"
@@ -32,9 +33,10 @@ agreement: $(VENV)/core.done
 test: $(VENV)/dev.done
 	$(RUN)/python -m pytest -n 2
 
-# A Ray cluster wants the machine for itself: those tests run one after the other, by make test-ray.
+# Tests that start Ray clusters follow, one after the other: two clusters at once are more than small machines have.
 test-all: $(VENV)/all.done
 	$(RUN)/python -m pytest -n 2 $(RAY_TESTS:%=--ignore=%)
+	$(RUN)/python -m pytest $(RAY_TESTS)
 
 test-ray: $(VENV)/all.done
 	$(RUN)/python -m pytest $(RAY_TESTS)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from imagenet_errors.image_folder import decoded
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.predict.inference import Capacity, choose_device, is_out_of_memory
 from imagenet_errors.predict.names import ModelSpec
@@ -120,13 +121,10 @@ def read_picture(path: Path) -> Any:
     InputError
         The file cannot be decoded.
     """
-    from PIL import Image
-
     try:
-        with Image.open(path) as picture:
-            return picture.convert("RGB")
-    except (OSError, SyntaxError, ValueError) as error:
-        raise InputError(path, f"cannot be read as an image: {error}", fix="Replace the file.") from None
+        return decoded(path)
+    except FileNotFoundError:
+        raise InputError(path, "cannot be read as an image: no such file", fix="Replace the file.") from None
 
 
 def load_classifier(spec: ModelSpec, settings: Settings, labels: LabelSpace) -> Classifier:

@@ -22,6 +22,7 @@ from imagenet_errors import __version__
 from imagenet_errors.datasets import IMAGENET, load_dataset
 from imagenet_errors.explain.classifier import Classifier, ensemble, load_classifier, with_input_dropout
 from imagenet_errors.explain.questions import Judge, Question
+from imagenet_errors.explain.section import read_explanations
 from imagenet_errors.files import locked, written_whole
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.predict.job import ModelOutcome, reason_of, releasing_memory
@@ -199,7 +200,7 @@ def explain_all(
     facts = job_facts(work, questions)
     with locked(out):
         if our_metadata(out) == facts:
-            return Explained(_read(out), out, ())
+            return Explained(read_explanations(out), out, ())
         parts = out.with_suffix(".parts")
         _clear_others(parts, facts)
         shards = [
@@ -222,7 +223,7 @@ def _joined(
     done = [parts / f"{shard.name}.parquet" for shard in shards if (parts / f"{shard.name}.parquet").is_file()]
     if not done:
         raise InputError("explain", "no answer could be explained", example=failures[0] if failures else None)
-    rows = [row for path in done for row in _read(path).to_pylist()]
+    rows = [row for path in done for row in read_explanations(path).to_pylist()]
     method.finish(rows, judge)
     return pa.Table.from_pylist(rows, schema=method.schema)
 
@@ -304,12 +305,6 @@ def table_bytes(table: pa.Table, facts: dict[str, Any]) -> bytes:
     pq.write_table(named, sink, compression="zstd")
     content: bytes = sink.getvalue().to_pybytes()
     return content
-
-
-def _read(path: Path) -> pa.Table:
-    import pyarrow.parquet as pq
-
-    return pq.read_table(path, partitioning=None)
 
 
 def schema_of(*columns: tuple[str, pa.DataType]) -> pa.Schema:

@@ -1,4 +1,4 @@
-"""numpy's .npy files: top-1, ranked top-k or scores, memory-mapped, never unpickled."""
+"""numpy's .npy files: top-1, ranked top-k or scores, never copied, never unpickled."""
 
 from __future__ import annotations
 
