@@ -83,7 +83,7 @@ function typeCells(pair, types, isOpen) {
   const fixed = sum(pair.count, types, [CORRECT]), added = sum(pair.count, [CORRECT], types), stays = sum(pair.count, types, types);
   const tone = !types.includes(FAILURE) || net === 0 || isOpen ? "" : net < 0 ? "better" : "worse";
   const sign = net > 0 ? "+" : net < 0 ? "−" : "±";
-  const bound = isOpen ? "≤ " : "";
+  const bound = isOpen && types.length === 1 ? book.signs[types[0]] : "";
   return [...[inA, inB].map((n) => make("td", { class: "n" }, `${bound}${whole(n)}`)),
     make("td", { class: `n ${tone}` }, isOpen ? "–" : `${sign}${whole(Math.abs(net))}`),
     ...[fixed, added, stays, inA - fixed - stays, inB - added - stays].map((n) => make("td", { class: "n" }, whole(n)))];
