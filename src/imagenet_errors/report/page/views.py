@@ -39,7 +39,7 @@ _NUMBERS = (
 class Headline:
     """``claim`` continues the model's name; the counts share out its errors by what they count as.
 
-    ``n_open`` errors are of types that hang on missing evidence, ``open_types``; then ``severe`` lies between
+    ``n_open`` errors are of types that depend on missing evidence, ``open_types``; then ``severe`` lies between
     ``severe_low`` and ``severe_high``, and ``minor`` and ``explained`` count the types that are exact.
     """
 
@@ -91,7 +91,7 @@ def _claim(n_severe: int, n_errors: int) -> str:
 
 
 def _open_claim(low: int, high: int, n_errors: int) -> str:
-    """Return the claim where it hangs on missing evidence how many errors are severe."""
+    """Return the claim where it depends on missing evidence how many errors are severe."""
     if n_errors < 2:
         return _claim(high, n_errors) if not high else "makes a single error, which may be severe"
     most = f"{high / n_errors:.0%}"
@@ -305,7 +305,7 @@ def model_view(setting: Setting, model: int) -> ModelView:
 
 
 def _lower_bounds(state: NDArray[np.int8]) -> frozenset[str]:
-    """Return the accuracies that forgive types which hang on missing evidence: with it they would be higher."""
+    """Return the accuracies that forgive types which depend on missing evidence: with it they would be higher."""
     forgives = {"mla": ("right",), "mla_minor": ("right", "minor"), "mla_explained": ("right", "minor", "explained")}
     kinds = {COUNTS_AS[name] for name, how in zip(ERROR_TYPES, state, strict=True) if how != EXACT}
     return frozenset(name for name, of in forgives.items() if kinds & set(of))

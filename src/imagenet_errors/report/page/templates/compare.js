@@ -70,13 +70,13 @@ function typeTable(a, b, pair) {
       : make("tr", {}, head, ...typeCells(pair, [type], isOpen(type)));
   });
   if (open.length) rows.push(make("tr", {}, make("th", { scope: "row" }, "the types known only together"), ...typeCells(pair, open, false)));
-  const heads = [named(book.models[a]), named(book.models[b]), "change", "fixed", "introduced", "in both", "was this type, now another", "was another type, now this"];
+  const heads = [named(book.models[a]), named(book.models[b]), "change", "fixed", "introduced", "in both", "moved to another type", "moved from another type"];
   return make("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": "Errors fixed and introduced by type" }, make("table", {},
     make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "error type"), ...heads.map((text) => make("th", { scope: "col", class: "n" }, text)))),
     make("tbody", {}, ...rows)));
 }
 
-// The cells of one or several types; what hangs on missing evidence has no change to speak of.
+// The cells of one or several types; what depends on missing evidence has no change to speak of.
 function typeCells(pair, types, isOpen) {
   const all = [CORRECT, ...ERRORS];
   const inA = sum(pair.count, types, all), inB = sum(pair.count, all, types), net = inB - inA;
