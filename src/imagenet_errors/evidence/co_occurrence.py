@@ -177,8 +177,8 @@ def _load(paths: tuple[Path, ...], subject: Subject) -> Loaded:
     pairs = made if superclasses is None else made.without(superclasses.shares)
     n_pairs = int(np.triu(pairs.pairs, 1).sum())
     if not n_pairs:
-        where = f"listed in {pairs.source}" if paths else f"seen together in at least {MIN_IMAGES} of the {pairs.source}"
-        reason = f"no two classes without a common superclass are {where}"
+        seen = f"seen together in at least {MIN_IMAGES} of the {pairs.source}"
+        reason = f"no two classes without a common superclass are {f'listed in {pairs.source}' if paths else seen}"
         return Loaded(None, reason=f"{reason}: pass --co-occurrence FILE")
     return Loaded(pairs, (f"{counted(n_pairs, 'pair')} of classes from {pairs.source}",))
 

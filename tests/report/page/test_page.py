@@ -94,7 +94,7 @@ def test_every_model_waits_behind_the_one_in_front(page):
 
 def test_missing_evidence_is_said_and_nothing_is_compared_that_hangs_on_it(page):
     assert re.search(r"fine_grained_oov, .* and model_failure are exact only together \(\d+ errors\)", page.plain)
-    assert "are severe; on the line" not in page.plain
+    assert "are severe; published models" not in page.plain
 
 
 def test_stages_that_did_not_run_are_said_and_no_zero_is_shown_for_them(demo_page):
