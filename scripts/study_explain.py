@@ -165,7 +165,7 @@ def run_three(args: Namespace) -> None:
         return
     import torch
 
-    classifier = load_classifier(spec_of(args, "lite0"), settings(()))
+    classifier = load_classifier(spec_of(args, "lite0"), settings(()), imagenet_1k())
     pixels = torch.stack([classifier.see(_val_image(args, number)) for number in THREE.values()])
     before = probabilities(classifier, pixels)
     targets = before.argmax(axis=1)
@@ -198,7 +198,7 @@ def run_planted(args: Namespace) -> None:
     """Paste small objects, and see whether they are found; search for what is not there, and see whether it is not."""
     file = args.work / "planted.json"
     rows: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
-    classifier = load_classifier(spec_of(args, "lite0"), settings())
+    classifier = load_classifier(spec_of(args, "lite0"), settings(), imagenet_1k())
     for place, plant in enumerate(plants(args, classifier, args.planted)):
         if place >= len(rows):
             rows.append(judge_plant(classifier, plant))
@@ -319,7 +319,7 @@ def run_costs(args: Namespace) -> None:
     import torch
     from captum.attr import FeatureAblation
 
-    classifier = load_classifier(spec_of(args, "lite0"), settings())
+    classifier = load_classifier(spec_of(args, "lite0"), settings(), imagenet_1k())
     pixels = torch.stack([classifier.see(_val_image(args, number)) for number in THREE.values()])
     cells = torch.from_numpy(cell_of_pixels(classifier.size, 8))[None, None]
     ablation = FeatureAblation(classifier.model)

@@ -104,6 +104,20 @@ class Dataset:
         """The name, or the file's stem."""
         return Path(self.place).stem
 
+    @property
+    def maskable(self) -> LabelSpace:
+        """The classes, where those that occur are known without the annotations.
+
+        Raises
+        ------
+        InputError
+            Only the annotations tell which classes occur.
+        """
+        if self.occurs_as_annotated:
+            what = f"which classes occur in {self.name} is told by its annotations alone"
+            raise InputError("--mask-classes", what, fix="Use batch with --annotations, or mask when you evaluate.")
+        return self.labels
+
 
 def dataset_names() -> tuple[str, ...]:
     """Return the names of the data sets that are known without a file, ImageNet's own first."""

@@ -15,6 +15,7 @@ import study_explain as study  # noqa: E402
 from build_demo import load_network  # noqa: E402
 from imagenet_errors.explain.classifier import load_classifier  # noqa: E402
 from imagenet_errors.explain.masking import cell_of_pixels  # noqa: E402
+from imagenet_errors.labels import imagenet_1k  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +25,7 @@ def lite0(shared, tmp_path_factory):
     state = conversion.convert(load_network("lite0"), conversion.timm_network("lite0"))
     conversion.write_checkpoint(state, path)
     args = Namespace(images=shared / "images", weights=weights)
-    return args, load_classifier(study.spec_of(args, "lite0"), study.settings())
+    return args, load_classifier(study.spec_of(args, "lite0"), study.settings(), imagenet_1k())
 
 
 @pytest.fixture(scope="module")

@@ -50,6 +50,21 @@ def test_what_is_no_manifest_is_refused_in_words(tmp_path, content, what):
         read_manifest(write(tmp_path, content))
 
 
+def test_the_users_own_superclasses_are_kept_to_judge_by_again(program, val_images, tmp_path):
+    own = tmp_path / "own.toml"
+    own.write_text(
+        'domain = "mine"\n[[superclass]]\nname = "everything"\nreason = "It is one."\nclasses = ["0 tench", "8 hen"]\n'
+    )
+    names = val_images.names[:2]
+    (tmp_path / "vit.csv").write_text(f"file_name,predicted_class\n{names[0]},8\n{names[1]},1\n")
+    (tmp_path / "labels.csv").write_text(f"file_name,labels,label\n{names[0]},0,0\n{names[1]},1,1\n")
+    out = tmp_path / "run"
+    given = ("--annotations", tmp_path / "labels.csv", "--superclasses", own, "--out", out)
+    assert program("evaluate", tmp_path / "vit.csv", *given).status == 0
+    assert read_manifest(out).as_inputs().file("superclasses") == own
+    assert "hen and tench are both everything." in program("why", out, names[0]).out
+
+
 def test_a_folder_without_one_is_no_run(tmp_path):
     with pytest.raises(InputError, match=r"no run\.json"):
         read_manifest(tmp_path)

@@ -1,4 +1,4 @@
-"""What is asked: a timm network as it predicts, with its own preprocessing and logits over the 1000 classes.
+"""What is asked: a timm network as it predicts, with its own preprocessing and logits over the classes of a run.
 
 Two of the paper's remedies against overinterpretation are classifiers too: an ensemble, and dropped inputs.
 """
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imagenet_errors.labels import imagenet_1k
+from imagenet_errors.labels import LabelSpace
 from imagenet_errors.predict.inference import Capacity, choose_device, is_out_of_memory
 from imagenet_errors.predict.names import ModelSpec
 from imagenet_errors.predict.networks import Head, load_network
@@ -31,7 +31,8 @@ _DROPPED_DRAWS = 4
 class Classifier:
     """``model``: torch, [m, 3, H, W] on the device -> logits [m, C] with gradients; ``module``: what it wraps.
 
-    A class that the network's head lacks has the logit -infinity. ``weights_sha256`` tells the weights.
+    A class that the network's head lacks has the logit -infinity. ``weights_sha256`` tells the weights. ``output_of``
+    int64 [C]: the output of ``module`` that stands for each class, -1 for none.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Classifier:
     settings: Settings
     device: Any
     weights_sha256: str
+    output_of: NDArray[np.int64]
 
     @property
     def size(self) -> tuple[int, int]:
@@ -127,8 +129,8 @@ def read_picture(path: Path) -> Any:
         raise InputError(path, f"cannot be read as an image: {error}", fix="Replace the file.") from None
 
 
-def load_classifier(spec: ModelSpec, settings: Settings) -> Classifier:
-    """Load a model as ``predict`` does.
+def load_classifier(spec: ModelSpec, settings: Settings, labels: LabelSpace) -> Classifier:
+    """Load a model as ``predict`` does, for these classes.
 
     Raises
     ------
@@ -138,21 +140,36 @@ def load_classifier(spec: ModelSpec, settings: Settings) -> Classifier:
     import torch
 
     device = choose_device(settings.device)
-    network = load_network(spec, imagenet_1k(), settings=settings)
+    network = load_network(spec, labels, settings=settings)
     layout = {"memory_format": torch.channels_last} if settings.channels_last else {}
     module = network.module.to(device=device, **layout)
     for parameter in module.parameters():
         parameter.requires_grad_(False)
-    model = _over_classes(module, network.head, precision=settings.precision, device=device)
-    return Classifier(spec.name, model, module, network.data_config, settings, device, network.weights_sha256)
+    model = _over_classes(module, network.head, len(labels), precision=settings.precision, device=device)
+    return Classifier(
+        spec.name,
+        model,
+        module,
+        network.data_config,
+        settings,
+        device,
+        network.weights_sha256,
+        output_of=_outputs(network.head, len(labels)),
+    )
 
 
-def _over_classes(module: Any, head: Head, *, precision: str, device: Any) -> Callable[[Any], Any]:
+def _outputs(head: Head, n_classes: int) -> NDArray[np.int64]:
+    """Return int64 [C]: the output that stands for each class, -1 for none."""
+    output_of = np.full(n_classes, -1, dtype=np.int64)
+    output_of[head.classes] = head.positions
+    return output_of
+
+
+def _over_classes(module: Any, head: Head, n_classes: int, *, precision: str, device: Any) -> Callable[[Any], Any]:
     import torch
 
     positions = torch.as_tensor(head.positions, device=device)
     classes = torch.as_tensor(head.classes.astype(np.int64), device=device)
-    n_classes = len(imagenet_1k())
     dtype = getattr(torch, precision)
 
     def model(pixels: Any) -> Any:

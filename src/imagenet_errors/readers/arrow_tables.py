@@ -21,9 +21,11 @@ OUR_COLUMNS = ["file_name", "predicted_class", "predicted_probability"]
 
 
 def our_metadata(path: Path) -> dict[str, Any] | None:
-    """Return what a predictions file of ours says of itself; None for other files and damaged ones."""
+    """Return what a predictions file of ours says of itself; None for other files, damaged ones and pipes."""
     import pyarrow.parquet as pq
 
+    if not path.is_file():  # a pipe was read to its end already: opening it again would wait for another writer
+        return None
     try:
         with path.open("rb") as file:
             if file.read(4) != b"PAR1":

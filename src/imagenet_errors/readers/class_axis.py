@@ -50,6 +50,12 @@ class ClassAxis:
         """The positions that hold one of the classes, ascending."""
         return np.flatnonzero(self.class_at >= 0)
 
+    def lacks(self, labels: LabelSpace) -> NDArray[np.int64]:
+        """Return the classes that stand at no position, ascending."""
+        stands = np.zeros(len(labels), dtype=np.bool_)
+        stands[self.class_at[self.positions]] = True
+        return np.flatnonzero(~stands)
+
     def classes_of(self, positions: NDArray[np.integer]) -> NDArray[np.int16]:
         """Return int16 [n]: the class at each position; -1 for none and for positions outside the axis."""
         inside = (positions >= 0) & (positions < self.width)
@@ -110,18 +116,24 @@ def axis_of_wnids(name: str, wnids: Sequence[str], labels: LabelSpace, *, where:
     InputError
         None of them is a class, or one is named twice.
     """
-    class_at = np.array([labels.index_of_wnid.get(wnid, -1) for wnid in wnids], dtype=np.int16)
-    inside = class_at[class_at >= 0]
-    if not len(inside):
+    classes = [labels.index_of_wnid.get(wnid, -1) for wnid in wnids]
+    if max(classes, default=-1) < 0:
         raise InputError(where, f"no wnid of the {len(labels):,} classes in it", fix=_WNIDS)
+    return _axis_of(name, classes, labels, where=where)
+
+
+def _axis_of(name: str, classes_at: Sequence[int], labels: LabelSpace, *, where: Path) -> ClassAxis:
+    """Return the axis with these classes, -1 for none, refusing one that stands twice."""
+    class_at = np.array(classes_at, dtype=np.int16)
+    inside = class_at[class_at >= 0]
     classes, times = np.unique(inside, return_counts=True)
     double = classes[times > 1]
     if len(double):
         raise InputError(
             where,
             f"{counted(len(double), 'class', 'classes')} named more than once",
-            example=labels.wnids[double[0]],
-            fix="Write each wnid once.",
+            example=labels.wnids[double[0]] or labels.names[double[0]],
+            fix="Write each class once.",
         )
     return ClassAxis(name, class_at)
 
@@ -144,15 +156,13 @@ def _read_axis(path: Path, labels: LabelSpace) -> ClassAxis:
 def _axis_of_names(path: Path, names: Sequence[str], labels: LabelSpace) -> ClassAxis:
     """Return the axis of a list of class names; one that two classes have stands for none."""
     meant = label_texts(labels).classes_of(dict.fromkeys(names))
-    classes = [meant[name] for name in names]
+    classes = [max(meant[name], -1) for name in names]  # below -1: several classes have the name
     n_known = sum(index >= 0 for index in classes)
     if 2 * n_known < len(classes):
         unknown = next((name for name, index in zip(names, classes, strict=True) if index < 0), "")
         what = f"{len(classes) - n_known:,} of {counted(len(classes), 'line')} name no class"
         raise InputError(path, what, example=unknown[:80], fix=_WNIDS)
-    return axis_of_wnids(
-        path.name, [labels.wnids[index] if index >= 0 else "" for index in classes], labels, where=path
-    )
+    return _axis_of(path.name, classes, labels, where=path)
 
 
 def _json_lines(file: Opened, path: Path) -> list[str]:

@@ -267,7 +267,10 @@ def _parse(text: bytes, layout: _Layout, path: Path) -> pa.Table:
     records = _from_first_record(text, one_column=len(types) == 1)
     block = (1 << 20) if len(layout.headers) < WIDE else (1 << 25)
     read = arrow_csv.ReadOptions(
-        column_names=list(types), skip_rows_after_names=int(layout.has_header), block_size=block
+        use_threads=len(records) > block,  # setting threads to one block takes longer than parsing it
+        column_names=list(types),
+        skip_rows_after_names=int(layout.has_header),
+        block_size=block,
     )
     parse = arrow_csv.ParseOptions(
         delimiter=layout.delimiter, newlines_in_values=b'"' in records, ignore_empty_lines=len(types) > 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from functools import lru_cache
 
 
 class Meaning(StrEnum):
@@ -61,6 +62,7 @@ def is_unlabelled(header: str) -> bool:
     return not words_of(header) or header.startswith(("__index_level_", "Unnamed: "))
 
 
+@lru_cache(maxsize=4096)
 def meaning_of(header: str) -> Meaning:
     """Tell what a header says about its column, by its words.
 

@@ -108,8 +108,7 @@ def _on_all_images(
         return {"n_labelled": len(usable), "n_right": int((top1[usable] == annotations.label[rows[usable]]).sum())}
     numbers, label = numbers_of_column(names), val_labels()
     known = np.flatnonzero((numbers > 0) & (numbers <= len(label)) & (top1 >= 0))
-    _, first = np.unique(numbers[known], return_index=True)
-    chosen = known[first]
+    chosen = known if (np.diff(numbers[known]) > 0).all() else known[np.unique(numbers[known], return_index=True)[1]]
     return {"n_labelled": len(chosen), "n_right": int((top1[chosen] == label[numbers[chosen] - 1]).sum())}
 
 

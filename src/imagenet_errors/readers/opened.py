@@ -10,8 +10,10 @@ import io
 import mmap
 import os
 import select
+import shutil
 import stat
 import struct
+import tempfile
 import tokenize
 import zipfile
 import zlib
@@ -23,10 +25,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from imagenet_errors.files import MORE_ROOM, unwritable
 from imagenet_errors.problems import InputError, of_the_machine
 
-_MAPPED_FROM = 1 << 26
-"""Bytes from which on a file is mapped and not copied; one that changes while it is read is refused."""
+_HELD_UP_TO = 1 << 30
+"""Bytes up to which a file is held in memory; of a larger one a copy of our own is mapped. The file itself never is: if
+another program cut it short meanwhile, the system would end this one (SIGBUS)."""
 _LARGEST_PIPE = 1 << 31
 _PATIENCE_SECONDS = 5.0
 """How long the first bytes of a pipe are waited for; later ones as long as its writer lives."""
@@ -152,20 +156,45 @@ def opened(path: Path) -> Iterator[Opened]:
         os.close(handle)
         raise InputError(path, "this is a folder, not a file", fix="Name the files in it.")
     with os.fdopen(handle, "rb", buffering=0) as file:
-        yield Opened(path, memoryview(_content(file, before, path)))
-        after = os.fstat(handle)
-        if stat.S_ISREG(before.st_mode) and (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
-            raise InputError(
-                path, "the file changed while it was read", fix="Wait until it is written, then try again."
-            )
+        try:
+            yield Opened(path, memoryview(_content(file, before, path)))
+        except InputError as error:
+            if _is_changed(before, os.fstat(handle)):  # what is amiss in it may be no more than that
+                raise changed(path) from error
+            raise
+        if _is_changed(before, os.fstat(handle)):
+            raise changed(path)
+
+
+def _is_changed(before: os.stat_result, after: os.stat_result) -> bool:
+    return stat.S_ISREG(before.st_mode) and state_of(before) != state_of(after)
+
+
+def state_of(facts: os.stat_result) -> tuple[int, int]:
+    """Return what changes with a file's content: its size in bytes, and when it was written, in nanoseconds."""
+    return facts.st_size, facts.st_mtime_ns
+
+
+def changed(path: Path) -> InputError:
+    """Return what to tell of a file that is written to while it is read."""
+    return InputError(path, "the file changed while it was read", fix="Wait until it is written, then try again.")
 
 
 def _content(file: io.FileIO, facts: os.stat_result, path: Path) -> bytes | mmap.mmap:
     if not stat.S_ISREG(facts.st_mode):
         return _from_pipe(file, path)
-    if facts.st_size < _MAPPED_FROM:
-        return file.readall()
-    return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return file.readall() if facts.st_size <= _HELD_UP_TO else _own_copy(file)
+
+
+def _own_copy(file: io.FileIO) -> bytes | mmap.mmap:
+    """Map a copy without a name on the disk for temporary files, which goes with the map."""
+    try:
+        with tempfile.TemporaryFile() as copy:
+            shutil.copyfileobj(file, copy, _PIECE)
+            copy.flush()
+            return mmap.mmap(copy.fileno(), 0, access=mmap.ACCESS_READ) if copy.tell() else b""
+    except OSError as error:
+        raise unwritable(Path(tempfile.gettempdir()), error, fix=MORE_ROOM) from None
 
 
 def _from_pipe(file: io.FileIO, path: Path) -> bytes:

@@ -75,13 +75,13 @@ def resolve(
         raw, classes, reasons, n_disagree = _with_texts(raw, classes, labels, where=where)
     classes = classes.copy()
     classes[_listed(raw.invalid)] = -1
-    lacking = np.setdiff1d(np.flatnonzero(classes < 0), _listed(raw.invalid))
+    is_lacking = classes < 0
+    is_lacking[_listed(raw.invalid)] = False
     invalid = dict(raw.invalid)
     for reason, rows in reasons.items():
-        found = np.intersect1d(rows, lacking)
+        found = np.unique(rows[is_lacking[rows]])
         invalid |= {reason: found} if len(found) else {}
-    lacks = np.setdiff1d(np.arange(len(labels)), axis.class_at)
-    return Resolved(replace(raw, invalid=invalid), classes, n_disagree, lacks)
+    return Resolved(replace(raw, invalid=invalid), classes, n_disagree, axis.lacks(labels))
 
 
 def rows_taken(resolved: Resolved, rows: NDArray[np.int64]) -> Resolved:
@@ -155,7 +155,7 @@ def _axis_of(raw: RawPredictions, labels: LabelSpace, axis_name: str | None, whe
 
 def _told(raw: RawPredictions, axis: ClassAxis, labels: LabelSpace) -> RawPredictions:
     """Say which of the outputs were used, where it is not all of them, one a class."""
-    lacking = np.setdiff1d(np.arange(len(labels)), axis.class_at)
+    lacking = axis.lacks(labels)
     if axis.width == len(labels) and not len(lacking):
         return raw
     note = f"{axis.width:,} outputs: the {len(axis.positions):,} that stand for one of the classes were used"

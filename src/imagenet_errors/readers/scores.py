@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.raw import RawPredictions, ScoreSource
 
-CHUNK_BYTES = 1 << 23
-"""Size of a block of rows; a few times this is all the memory that reducing takes."""
+CHUNK_BYTES = 1 << 21
+"""Size of a block of rows, which is gone through several times: it should stay in a core's cache."""
 SUM_TOLERANCE = 1e-2
 """How far from 1 a row of probabilities may add up to: bfloat16 keeps 8 bits, so errors stay under 0.4 %."""
 
@@ -97,8 +97,9 @@ def _confidence(
         is_probability = (scores.min(axis=1) >= 0) & adds_to_one
         logits = np.flatnonzero(~is_probability & (at >= 0))
         if logits.size:
-            largest = scores[logits].max(axis=1)
-            total = np.exp(scores[logits] - largest[:, None]).sum(axis=1, dtype=np.float64)
+            outputs = scores if logits.size == len(scores) else scores[logits]
+            largest = outputs.max(axis=1)
+            total = np.exp(outputs - largest[:, None]).sum(axis=1, dtype=np.float64)
             value[logits] = np.exp(value[logits] - largest) / total
     return np.where(at >= 0, value, np.nan).astype(np.float32), is_probability
 

@@ -40,7 +40,7 @@ def exchange_writers(run: Path) -> dict[str, Callable[[pa.Table], str]]:
     import pyarrow.parquet as pq
 
     manifest = read_manifest(run)
-    labels, dataset = Path(manifest.annotations).name, Path(manifest.dataset).stem
+    labels, dataset = manifest.labels_used, manifest.images_of
     rows = pq.read_table(run / "summary.parquet", columns=["model", "n_evaluated"]).to_pylist()
     judged_on = {row["model"]: f"{row['n_evaluated']:,} images with {labels} labels" for row in rows}
     return {"json": to_json, "model-card": partial(to_model_card, judged_on=judged_on, dataset=dataset)}

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from imagenet_errors.chain import ERROR_TYPES
-from imagenet_errors.files import check_folder, staged_beside, unwritable, write_whole
+from imagenet_errors.files import check_folder, staged_beside, unwritable, written_whole
 from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR, Measures
 from imagenet_errors.mistakes import Tally
 from imagenet_errors.problems import InputError, counted
@@ -281,7 +281,8 @@ def _put_in_place(staged: Path, out: Path) -> None:
     try:
         (out / "verdicts").mkdir(parents=True, exist_ok=True)
         old = _replaceable(out) & _ours(out)
-        write_whole(out / _PLACING, msgspec.json.encode(sorted({*old, *files})))
+        with written_whole(out / _PLACING) as partial:
+            partial.write_bytes(msgspec.json.encode(sorted({*old, *files})))
         for name in sorted(old, key=lambda name: name != manifests.NAME):
             (out / name).unlink(missing_ok=True)
         for name in sorted(files, key=lambda name: name == manifests.NAME):

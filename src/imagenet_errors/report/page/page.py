@@ -39,12 +39,12 @@ from imagenet_errors.report.page.scatter import panels, severe_slopes
 from imagenet_errors.report.page.views import MODEL_COLUMNS, Setting, model_rows, run_view, told_types
 from imagenet_errors.report.points import (
     FACTS,
-    N_EVALUATED_THERE,
     is_like_published,
     points_of_run,
     published_folder,
     published_points,
     read_published,
+    unasked_by_all,
 )
 from imagenet_errors.runs.tables import RunTables, load_run_tables
 from imagenet_errors.shipped import needs
@@ -202,12 +202,13 @@ def _slug(name: str) -> str:
 
 def _setting(request: ReportRequest, run: RunTables) -> Setting:
     data_set = run.manifest.as_inputs().data_set
-    folder = published_folder(request.published) if is_like_published(data_set) else None
-    published = None if folder is None else read_published(folder)
-    ours = points_of_run(run)
+    folder = published_folder(request.published, data_set) if is_like_published(data_set) else None
+    published = None if folder is None else read_published(folder, data_set)
+    unasked = unasked_by_all(run, data_set, published)
+    ours, beside = points_of_run(run), points_of_run(run, unasked)
     factors = None if request.factors is None else read_factors(request.factors, run.file_names)
-    shown = panels(ours, published)
-    return Setting(run, data_set, _superclasses(run, data_set), ours, published, shown, factors)
+    shown = panels(beside, published)
+    return Setting(run, data_set, _superclasses(run, data_set), ours, published, shown, factors, beside, unasked)
 
 
 def _superclasses(run: RunTables, data_set: Dataset) -> Superclasses | None:
@@ -262,10 +263,10 @@ def _context(setting: Setting) -> dict[str, Any]:
     return {
         "setting": setting,
         "manifest": manifest,
-        "annotations": Path(manifest.annotations).name,
+        "annotations": manifest.labels_used,
         "labels": setting.labels,
         "n_models": len(setting.run.models),
-        "n_images_there": N_EVALUATED_THERE,
+        "n_images_there": 0 if setting.published is None else setting.published.n_images,
         "address": _addresses(setting),
     }
 

@@ -10,11 +10,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.prepared import prepared, stamp
 from imagenet_errors.report import fits
 from imagenet_errors.report.fits import LinearFit, curve, fit_line, two_piece
-from imagenet_errors.report.looks import ACCURACY_RANGE, SEVERE, most_percent
-from imagenet_errors.report.points import Points, comparable, error_types
+from imagenet_errors.report.looks import SEVERE
+from imagenet_errors.report.points import Points, Scale, comparable, error_types, scale_of
 
 WIDTH, HEIGHT = 320, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 36, 10, 10, 32
@@ -61,6 +62,7 @@ class Panel:
     lines: tuple[str, ...]
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
+    scale: Scale
 
     @property
     def name(self) -> str:
@@ -94,7 +96,7 @@ class Mark:
     @property
     def is_cut(self) -> bool:
         """True where the upper bound lies above the axis."""
-        return self.bounds is not None and self.bounds[1] > _most(self.panel.error_types)
+        return self.bounds is not None and self.bounds[1] > self.panel.scale.most
 
 
 def panels(ours: Points, published: Points | None, *, trend_of: Points | None = None) -> tuple[Panel, ...]:
@@ -104,6 +106,8 @@ def panels(ours: Points, published: Points | None, *, trend_of: Points | None = 
     """
     severe = comparable(SEVERE, ours, published)
     others = [(name,) for name in error_types(_AMONG) if name != SEVERE and _is_known(ours, name)]
+    if published is not None:  # a type that occurs in none of them was not asked there
+        others = [names for names in others if published.counts[:, 0, ERROR_TYPES.index(names[0])].any()]
     types, basis = (severe, *others), trend_of or published
     found = [()] * len(types) if basis is None else trends(basis, types)
     return tuple(_panel(names, ours, published, trend) for names, trend in zip(types, found, strict=True))
@@ -159,14 +163,17 @@ def _is_known(points: Points, name: str) -> bool:
 
 
 def _panel(names: tuple[str, ...], ours: Points, published: Points | None, found: tuple[Trend, ...]) -> Panel:
+    scale = scale_of(names, among=_AMONG, ours=ours, published=published)
+    low, high = scale.x
     return Panel(
         error_types=names,
-        published="" if published is None else _dots(published, names),
-        ours=_dots(ours, names),
+        published="" if published is None else _dots(published, names, scale),
+        ours=_dots(ours, names, scale),
         trends=found,
-        lines=tuple(_line(trend, names) for trend in found),
-        x_ticks=tuple(Tick(_x(value), f"{value:.0f}") for value in (50, 60, 70, 80, 90, 100)),
-        y_ticks=tuple(Tick(_y(value, names), f"{value:g}") for value in _rounds(_most(names))),
+        lines=tuple(_line(trend, scale) for trend in found),
+        x_ticks=tuple(Tick(_x(value, scale), f"{value:.0f}") for value in np.linspace(low, high, 6).tolist()),
+        y_ticks=tuple(Tick(_y(value, scale), f"{value:g}") for value in _rounds(scale.most)),
+        scale=scale,
     )
 
 
@@ -183,14 +190,15 @@ def mark(panel: Panel, ours: Points, model: int) -> Mark | None:
     if not np.isfinite(accuracy):
         return None
     if np.isfinite(portion):
-        return Mark(panel, _x(accuracy), _y(portion, panel.error_types), accuracy, portion, _expected(panel, accuracy))
+        x, y = _x(accuracy, panel.scale), _y(portion, panel.scale)
+        return Mark(panel, x, y, accuracy, portion, _expected(panel, accuracy))
     if len(panel.error_types) > 1:
         return None
     low, high = (float(bound[model]) for bound in ours.bounds(panel.error_types[0], among=_AMONG))
     if not np.isfinite(high):
         return None
-    ends = _y(low, panel.error_types), _y(high, panel.error_types)
-    return Mark(panel, _x(accuracy), ends[1], accuracy, portion, None, *ends, bounds=(low, high))
+    ends = _y(low, panel.scale), _y(high, panel.scale)
+    return Mark(panel, _x(accuracy, panel.scale), ends[1], accuracy, portion, None, *ends, bounds=(low, high))
 
 
 def _expected(panel: Panel, accuracy: float) -> float | None:
@@ -199,32 +207,28 @@ def _expected(panel: Panel, accuracy: float) -> float | None:
     return heights[-1] if heights else None
 
 
-def _most(names: tuple[str, ...]) -> float:
-    return min(100.0, sum(most_percent(name) for name in names))
-
-
 def _rounds(most: float) -> list[float]:
     step = next(step for step in (0.5, 1, 2, 4, 8, 10, 20, 25) if most / step <= 5)
     return [step * count for count in range(int(most / step) + 1)]
 
 
-def _x(accuracy: float) -> float:
-    low, high = ACCURACY_RANGE[_AMONG]
+def _x(accuracy: float, scale: Scale) -> float:
+    low, high = scale.x
     inside = min(max((accuracy - low) / (high - low), 0.0), 1.0)
     return round(_LEFT + inside * (WIDTH - _LEFT - _RIGHT), 1)
 
 
-def _y(portion: float, names: tuple[str, ...]) -> float:
-    inside = min(max(portion / _most(names), 0.0), 1.0)
+def _y(portion: float, scale: Scale) -> float:
+    inside = min(max(portion / scale.most, 0.0), 1.0)
     return round(HEIGHT - _BOTTOM - inside * (HEIGHT - _TOP - _BOTTOM), 1)
 
 
-def _dots(points: Points, names: tuple[str, ...]) -> str:
+def _dots(points: Points, names: tuple[str, ...], scale: Scale) -> str:
     """Return all models as one path of dots: each a line without length, round by its caps."""
     x, y = points.accuracy(_AMONG), points.portions(names, among=_AMONG)
     known = np.isfinite(x) & np.isfinite(y)
-    return "".join(f"M{_x(a):g} {_y(b, names):g}h0" for a, b in zip(x[known], y[known], strict=True))
+    return "".join(f"M{_x(a, scale):g} {_y(b, scale):g}h0" for a, b in zip(x[known], y[known], strict=True))
 
 
-def _line(trend: Trend, names: tuple[str, ...]) -> str:
-    return "M" + "L".join(f"{_x(a):g} {_y(b, names):g}" for a, b in zip(trend.x, trend.y, strict=True))
+def _line(trend: Trend, scale: Scale) -> str:
+    return "M" + "L".join(f"{_x(a, scale):g} {_y(b, scale):g}" for a, b in zip(trend.x, trend.y, strict=True))

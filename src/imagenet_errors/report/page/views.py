@@ -191,6 +191,13 @@ class Setting:
     published: Points | None
     panels: tuple[Panel, ...]
     factors: Factors | None = None
+    compared: Points | None = None
+    unasked: tuple[str, ...] = ()
+
+    @property
+    def beside(self) -> Points:
+        """The run's models as they compare with the published: of stages that neither side asked, nothing hangs."""
+        return self.ours if self.compared is None else self.compared
 
     @property
     def labels(self) -> LabelSpace:
@@ -275,7 +282,7 @@ def model_view(setting: Setting, model: int) -> ModelView:
     run, ours = setting.run, setting.ours
     situation = Situation(setting.severities, model)
     accuracies = {name: _known(values[model, 0]) for name, values in run.figures.accuracies.items()}
-    marks = (mark(panel, ours, model) for panel in setting.panels)
+    marks = (mark(panel, setting.beside, model) for panel in setting.panels)
     mla = float(ours.mla[model, 0])
     return ModelView(
         place=model,
