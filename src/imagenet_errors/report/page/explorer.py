@@ -20,6 +20,7 @@ from imagenet_errors.report.comparison import Comparison, kappas
 from imagenet_errors.report.page.paths import Paths, proposal_places, proposals_of
 from imagenet_errors.report.page.pictures import Pictures
 from imagenet_errors.report.page.views import Setting
+from imagenet_errors.report.points import EXACT
 from imagenet_errors.runs.tables import ErrorCases, RunTables
 from imagenet_errors.severity import UNKNOWN as UNKNOWN_DISTANCE
 from imagenet_errors.severity import grades
@@ -78,6 +79,7 @@ def explorer_content(setting: Setting, shown: Shown, *, pictures: Pictures) -> d
         "types": list(ERROR_TYPES),
         "multi_label": [place for place, name in enumerate(ERROR_TYPES) if COUNTS_AS[name] != "right"],
         "severe": list(setting.severe),
+        "signs": _signs(setting),
         "not_run": list(run.manifest.stages_not_run),
         "classes": list(labels.names),
         "groups": list(labels.group_names[1 : MOST_GROUPS + 1]),
@@ -85,6 +87,21 @@ def explorer_content(setting: Setting, shown: Shown, *, pictures: Pictures) -> d
         "images": _image_content(run, images, labels, pictures),
         "cases": _case_content(run, shown.cases, of, labels),
     }
+
+
+def _signs(setting: Setting) -> list[str]:
+    """Return what stands before a count of each type, since missing evidence may lower or raise it."""
+    ours = setting.ours
+    signs = []
+    for place in range(len(ERROR_TYPES)):
+        count, least, most = (bound[:, :, place] for bound in (ours.counts, ours.least, ours.most))
+        if (ours.state[:, place] == EXACT).all():
+            signs.append("")
+        elif (most > count).any():
+            signs.append("about " if (least < count).any() else "≥ ")
+        else:
+            signs.append("≤ ")
+    return signs
 
 
 def _image_content(run: RunTables, images: NDArray[np.int64], labels: LabelSpace, pictures: Pictures) -> dict[str, Any]:

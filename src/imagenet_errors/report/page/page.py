@@ -26,7 +26,7 @@ from imagenet_errors.files import written_whole
 from imagenet_errors.prepared import cache_folder
 from imagenet_errors.problems import InputError, without_folders
 from imagenet_errors.report.factors import read_factors
-from imagenet_errors.report.looks import SEVERE, look_of, looks
+from imagenet_errors.report.looks import look_of, looks
 from imagenet_errors.report.page.explained import (
     explained_run,
     title_of,
@@ -35,7 +35,7 @@ from imagenet_errors.report.page.explained import (
 from imagenet_errors.report.page.explorer import MOST_GROUPS, Shown, shown_cases
 from imagenet_errors.report.page.parts import MOST_COMPARED, PageFacts, PageParts, make_parts
 from imagenet_errors.report.page.pictures import NO_PICTURES, Pictures, find_pictures, pictures_for
-from imagenet_errors.report.page.scatter import panels, published_fits
+from imagenet_errors.report.page.scatter import panels, severe_slopes
 from imagenet_errors.report.page.views import MODEL_COLUMNS, Setting, model_rows, run_view, told_types
 from imagenet_errors.report.points import (
     FACTS,
@@ -144,11 +144,11 @@ def write_published(given: Path | None, out: Path) -> WrittenPage:
         "published.html",
         PUBLISHED_SCRIPTS,
         points=points,
-        panels=panels(points, None),
+        panels=panels(points, None, trend_of=points),
         rows=model_rows(points, facts, places=False),
         types=told_types(points),
         facts=FACTS,
-        slopes=[fit.slope for fit in published_fits(points, (SEVERE,))],
+        slopes=severe_slopes(points),
     )
     return WrittenPage(out, _write(out, html), 0, ())
 

@@ -78,7 +78,7 @@ function stabilityOf(row) {
   const parts = [`${percent(row.share_stays, 0)} of ${counted(row.n_draws, "flip")}, crops and colour changes keep the answer, ${percent(row.share_right, 0)} are right`];
   if (row.n_else) parts.push(`most often else: ${book.classes[row.else]} (${row.else_type}, ${row.n_else})`);
   if (row.box_answer !== null) parts.push(`cropped to the object: ${book.classes[row.box_answer]} (${row.box_type})`);
-  return make("p", {}, make("b", {}, row.verdict === "stable" ? "stable" : "hangs on the framing"), `: ${parts.join("; ")}.`);
+  return make("p", {}, make("b", {}, row.verdict === "stable" ? "stable" : "depends on the framing"), `: ${parts.join("; ")}.`);
 }
 
 function subsetOf(row) {
