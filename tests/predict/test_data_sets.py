@@ -33,7 +33,7 @@ def colours(folder, names, n_each=4):
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory):
-    """Three classes, their images, a superclass of two, and weights of a small timm network that always says the last."""
+    """Three classes, images, a superclass of two, and weights of a small timm network that always says the last."""
     import timm
     import torch
 

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from imagenet_errors.images import ImageIndex, val_numbers
 from imagenet_errors.labels import LabelSpace
-from imagenet_errors.problems import InputError
 from imagenet_errors.readers.annotations import read_real
 from imagenet_errors.tables import Annotations
 
