@@ -36,6 +36,7 @@ class _Numbers(msgspec.Struct, forbid_unknown_fields=True):
     n_digits: int
     ending: str
     n_images: int
+    beside: list[str] = []
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):

@@ -26,7 +26,7 @@ NO_CLASS = "no class given"
 CONFIDENCE_IS_NAN = "the confidence is NaN"
 """timm's inference.py writes class 0 and NaN for an image whose outputs are NaN: that is no tench."""
 CONFIDENCE_IS_INFINITE = "the confidence is infinite"
-MOST_COLUMNS = 50_000
+MOST_COLUMNS = 50 * 10**3
 """More than twice the widest head (21,843 classes)."""
 MOST_ROWS = 5_000_000
 """More than three times the training images of ImageNet."""

@@ -31,7 +31,7 @@ _UNTORCH = (
     '    saved = torch.load("FILE", map_location="cpu", weights_only=True)\n'
     '    numpy.savez("FILE.npz", logits=saved.float().numpy())  # and file_names=[...] where you have them'
 )
-_MOST_MEMBERS = 1000
+_MOST_MEMBERS = 10**3
 _LONGEST_END = (1 << 16) + 22
 _ALWAYS_UNPACKED = 1 << 29
 _MOST_UNPACKED = 20

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.assemble import CONFIDENCE_IS_NAN, NO_CLASS, Columns
+from imagenet_errors.readers.axis_tables import head_widths
 from imagenet_errors.readers.fields import WIDE
 from imagenet_errors.readers.opened import Opened, opened, refusing_damage
 from imagenet_errors.readers.raw import RawPredictions
@@ -22,8 +23,7 @@ from imagenet_errors.readers.scores import ArrayScores, as_floats
 
 _BEYOND_ANY_CLASS = 1 << 31
 _LONGEST_HEADER = 1 << 17
-_CLASS_COUNTS = (1000, 1001)
-"""Widths that only a class axis has; an array with so many rows and far more columns has a row a class."""
+_SAMPLED_ROWS = 1 << 10
 _NO_OBJECTS = 'Save plain arrays: numpy.save("FILE.npy", array.astype(float)) or strings with astype(str).'
 
 
@@ -63,7 +63,8 @@ def read_array(array: NDArray[Any], path: Path, *, format: str) -> Columns | Raw
         raise InputError(
             path, "classes stored as bfloat16, which holds whole numbers up to 256 only", fix="Save them as int16."
         )
-    is_transposed = array.ndim == 2 and array.shape[0] in _CLASS_COUNTS and array.shape[1] > 2 * array.shape[0]
+    # As many rows as a head has outputs, and far more columns: a row a class.
+    is_transposed = array.ndim == 2 and array.shape[0] in head_widths() and array.shape[1] > 2 * array.shape[0]
     if is_transposed and (is_bfloat16(array) or array.dtype.kind in "iuf"):
         scores = ArrayScores(np.ascontiguousarray(array.T), str(path))
         words = f"{format}, all {array.shape[0]:,} outputs"
@@ -93,7 +94,7 @@ def _holds_ranks(array: NDArray[Any]) -> bool:
     if array.dtype.kind in "iu":
         return True
     with np.errstate(invalid="ignore"):  # a damaged file can hold NaNs that signal
-        head = np.asarray(array[:1000], dtype=np.float64)
+        head = np.asarray(array[:_SAMPLED_ROWS], dtype=np.float64)
     head = head[np.isfinite(head)]
     return bool((np.trunc(head) == head).all() and (head >= 0).all() and (head > array.shape[1]).any())
 

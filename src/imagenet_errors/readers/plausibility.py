@@ -58,7 +58,7 @@ _RUN_ROWS = (10.0, 40.0)
 most 2.8, their mistakes alone 20.8; a class folder missing in the middle of 1,300 images: 260."""
 _ACCURATE = 0.2
 """From here on a file is no file of mistakes only."""
-_ROWS_OF_RUNS = 1_000
+_ROWS_OF_RUNS = 10**3
 
 _ROWS_A_CLASS = 40
 _ROWS_RIGHT = 0.45
