@@ -33,7 +33,7 @@ import time
 import tomllib
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -456,7 +456,7 @@ def reviewed() -> dict[tuple[str, str, str], str]:
 
 def page(judged: Sequence[Judged], n_all: Counter[str], *, command: str, seed: int) -> str:
     """Return the page in Markdown."""
-    from imagenet_errors.report.markdown import cell, md_table
+    from imagenet_errors.report.markdown import code, md_table
 
     reasons = reviewed()
     alike = [one for one in judged if one.outcome == SURVIVED and one.key in reasons]
@@ -466,7 +466,7 @@ def page(judged: Sequence[Judged], n_all: Counter[str], *, command: str, seed: i
     for module in sorted(n_all):
         own = [one for one in judged if one.module == module]
         n_alike, n_slipped = (sum(one.module == module for one in group) for group in (alike, slipped))
-        rows.append((f"`{module}`", n_all[module], len(own), len(own) - n_alike - n_slipped, n_slipped, n_alike))
+        rows.append((module, n_all[module], len(own), len(own) - n_alike - n_slipped, n_slipped, n_alike))
     totals = [sum(row[column] for row in rows) for column in range(1, 6)]  # type: ignore[misc]
     header = ("module", "places", "tried", "killed", "survived", "equivalent")
     share = len(slipped) / max(1, n_counted)
@@ -483,21 +483,21 @@ def page(judged: Sequence[Judged], n_all: Counter[str], *, command: str, seed: i
             "",
             "## Missed",
             "",
-            *([f"- {said(one, cell)}" for one in slipped] or ["None."]),
+            *([f"- {said(one, code)}" for one in slipped] or ["None."]),
             "",
             "## Equivalent",
             "",
             "Each was read by a person; the reasons stand in `scripts/mutants_reviewed.toml`.",
             "",
-            *([f"- {said(one, cell)}: {reasons[one.key]}" for one in alike] or ["None."]),
+            *([f"- {said(one, code)}: {reasons[one.key]}" for one in alike] or ["None."]),
             "",
         ]
     )
 
 
-def said(one: Judged, cell: object) -> str:
-    """Return a change in one line."""
-    return f"`{one.module}:{one.line}` `` {one.was} `` -> `` {one.becomes or '(removed)'} ``"
+def said(one: Judged, set_as: Callable[[str], str] = str) -> str:
+    """Return a change in one line, its parts set as code or as they are."""
+    return f"{set_as(f'{one.module}:{one.line}')} {set_as(one.was)} → {set_as(one.becomes or '(removed)')}"
 
 
 # --- the whole --------------------------------------------------------------------------------------------------------
@@ -566,7 +566,7 @@ def main() -> None:
                 with kept.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(asdict(one)) + "\n")
                 spent = sum(os.times()[2:4])
-                print(f"{n}/{len(mutants)} {one.outcome} ({spent:.0f} s of CPU) {said(one, None)}", flush=True)
+                print(f"{n}/{len(mutants)} {one.outcome} ({spent:.0f} s of CPU) {said(one)}", flush=True)
             judged.append(one)
     command = " ".join(["python", "scripts/mutants.py", *map(shlex.quote, sys.argv[1:])])
     options.out.write_text(page(judged, n_all, command=command, seed=options.seed), encoding="utf-8")
