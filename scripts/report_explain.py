@@ -269,7 +269,7 @@ def _planted(rows: list[Row] | None) -> str:
     hits = sum(row["first_cell_hits"] for row in rows)
     maps = sum(row["map_hits"] for row in rows)
     controls = sum(row["control"] in ("never", "chance") for row in rows)
-    far = sum(row["far"] == "never" for row in rows)
+    far = sum(not row["far_turns"] for row in rows)
     verdicts = {name: sum(row["verdict"] == name for row in rows) for name in ("located", "chance", "diffuse", "never")}
     told = ", ".join(f"{name} {count}" for name, count in verdicts.items() if count)
     table = md_table(

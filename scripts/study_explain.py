@@ -14,7 +14,9 @@ from __future__ import annotations
 import json
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -23,13 +25,13 @@ import numpy as np
 from convert_efficientnet_lite import TAG, timm_name
 from imagenet_errors.evaluation import evaluate
 from imagenet_errors.explain.ask import FOLDER, ExplainRequest, explain, explain_ratings
-from imagenet_errors.explain.classifier import Classifier, load_classifier, read_picture
+from imagenet_errors.explain.classifier import Classifier, compiled, load_classifier, read_picture
 from imagenet_errors.explain.gradient_sis import batched_gradient_back_select, sufficient_subsets
 from imagenet_errors.explain.job import Method
-from imagenet_errors.explain.locate import Locate, Located, locate
+from imagenet_errors.explain.locate import Locate, Located, greedy, locate
 from imagenet_errors.explain.maps import Maps
 from imagenet_errors.explain.masking import Maskable, cell_of_pixels, masking_map
-from imagenet_errors.explain.questions import ErrorChoice
+from imagenet_errors.explain.questions import ErrorChoice, choose_questions
 from imagenet_errors.explain.stability import Stability
 from imagenet_errors.explain.sufficiency import SufficientSubsets, dilated, probabilities
 from imagenet_errors.inputs import Inputs
@@ -48,6 +50,7 @@ TYPES = ("model_failure", "spurious_correlation", "fine_grained")
 RUN_MODEL = "efficientnet_lite0"
 PUBLISHED_K, PUBLISHED_THRESHOLD = 100, 0.9
 THREE = {"canoe": "00000347", "tiger beetle": "00000361", "oboe": "00026306"}
+ROUNDS, N_ROUNDS = "rounds", 5
 PATCH = 45
 """Side of the pasted object in pixels, of 224."""
 N_TRIED, N_STRONGEST, CLOSE_UPS = 240, 12, (0.45, 0.3)
@@ -66,9 +69,7 @@ def main() -> str:
     if args.only in (None, "page"):
         import report_explain
 
-        wanted = dict.fromkeys(("locate", "stability"), args.errors + args.right)
-        wanted |= {name: 2 * getattr(args, name) for name in ("sis", "maps")}
-        return report_explain.write(args.work, TOP / "reports" / "explain.md", wanted=wanted)
+        return report_explain.write(args.work, TOP / "reports" / "explain.md", n_wanted=args.answers)
     return f"{args.only}: done"
 
 
@@ -81,9 +82,9 @@ def arguments() -> ArgumentParser:
     options.add_argument("--work", type=Path, default=Path("runs/explain"))
     options.add_argument("--threads", type=int, default=1)
     options.add_argument("--only", choices=[*STAGES, "page"])
-    for name, number in (("errors", 100), ("right", 100), ("sis", 100), ("maps", 100), ("planted", 20)):
-        options.add_argument(f"--{name}", type=int, default=number, help="how many (default: %(default)s)")
-    options.add_argument("--pixels-per-step", type=int, default=PUBLISHED_K)
+    options.add_argument("--answers", type=int, default=100, help="so many errors and right ones (default: %(default)s)")
+    options.add_argument("--planted", type=int, default=60, help="so many pictures (default: %(default)s)")
+    options.add_argument("--pixels-per-step", type=int, default=PUBLISHED_K, help="of sis (default: %(default)s)")
     return options
 
 
@@ -110,39 +111,62 @@ def evaluate_demo(args: Namespace) -> None:
         evaluate(files, Inputs("real"), args.work, rules=ReadRules(allow_partial=True))
 
 
-def explained(args: Namespace, method: Method, *, n_errors: int, n_right: int, also: Sequence[str] = ()) -> None:
-    """Explain by one method and keep the table."""
-    request = ExplainRequest(
-        run=args.work,
-        model=model_named(args, "lite0"),
-        images=args.images,
-        method=method,
-        choice=ErrorChoice(TYPES, n_errors, n_right),
-        also=tuple(model_named(args, variant) for variant in also),
-        run_model=RUN_MODEL,
-        settings=settings(),
-    )
-    explain(request, engine=LocalEngine(), tell=lambda outcome, n, of: print(n, of, outcome.reason, flush=True))
+def explained(args: Namespace, method: Method, n: int, *, also: Sequence[str] = ()) -> None:
+    """Explain n errors and n right answers by one method, round by round: what is done is a sample of the whole."""
+    for number, images in enumerate(rounds(args, n)):
+        request = ExplainRequest(
+            run=args.work,
+            model=model_named(args, "lite0"),
+            images=images,
+            method=method,
+            choice=ErrorChoice(TYPES, 0, n),
+            also=tuple(model_named(args, variant) for variant in also),
+            compiled=True,
+            run_model=RUN_MODEL,
+            out=args.work / ROUNDS / str(number),
+            settings=settings(),
+        )
+        told = partial(_tell, method.name, number)
+        explain(request, engine=LocalEngine(), tell=told)
+
+
+def _tell(method: str, number: int, outcome: Any, n: int, of: int) -> None:
+    print(f"{method}, round {number}: {n} of {of}, {outcome.seconds:.0f} s", outcome.reason, flush=True)
+
+
+def rounds(args: Namespace, n: int) -> Iterator[Path]:
+    """Yield folders of links to the images of each round: every fifth error, every fifth right answer."""
+    asked = choose_questions(args.work, RUN_MODEL, args.images, ErrorChoice(TYPES, n, n))
+    wrong = [question.file for question in asked if question.error_type != "correct"]
+    right = [question.file for question in asked if question.error_type == "correct"]
+    for number in range(N_ROUNDS):
+        folder = args.work / f"images_{n}" / str(number)
+        folder.mkdir(parents=True, exist_ok=True)
+        for file in (*wrong[number::N_ROUNDS], *right[number::N_ROUNDS]):
+            link = folder / Path(file).name
+            if not link.is_symlink():
+                link.symlink_to((args.images / file).resolve())
+        yield folder
 
 
 def run_locate(args: Namespace) -> None:
     """Locate, with the same masks in front of the two other models."""
-    explained(args, Locate(), n_errors=args.errors, n_right=args.right, also=("lite1", "lite2"))
+    explained(args, Locate(), args.answers, also=("lite1", "lite2"))
 
 
 def run_stability(args: Namespace) -> None:
     """Flip, crop and recolour."""
-    explained(args, Stability(), n_errors=args.errors, n_right=args.right)
+    explained(args, Stability(), args.answers)
 
 
 def run_sis(args: Namespace) -> None:
     """Find sufficient subsets of pixels and cells."""
-    explained(args, SufficientSubsets(args.pixels_per_step), n_errors=args.sis, n_right=args.sis)
+    explained(args, SufficientSubsets(args.pixels_per_step), args.answers)
 
 
 def run_maps(args: Namespace) -> None:
     """Map by three methods and three models."""
-    explained(args, Maps(scales=(4, 7), n_lime=60), n_errors=args.maps, n_right=args.maps, also=("lite1", "lite2"))
+    explained(args, Maps(scales=(4, 7), n_lime=60), args.answers, also=("lite1", "lite2"))
 
 
 def run_ratings(args: Namespace) -> None:
@@ -198,11 +222,10 @@ def run_planted(args: Namespace) -> None:
     """Paste small objects, and see whether they are found; search for what is not there, and see whether it is not."""
     file = args.work / "planted.json"
     rows: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
-    classifier = load_classifier(spec_of(args, "lite0"), settings())
-    for place, plant in enumerate(plants(args, classifier, args.planted)):
-        if place >= len(rows):
-            rows.append(judge_plant(classifier, plant))
-            _write(file, rows)
+    classifier = compiled(load_classifier(spec_of(args, "lite0"), settings()))
+    for plant in islice(plants(args, classifier), len(rows), args.planted):
+        rows.append(judge_plant(classifier, plant))
+        _write(file, rows)
 
 
 def judge_plant(classifier: Classifier, plant: dict[str, Any]) -> dict[str, Any]:
@@ -210,8 +233,6 @@ def judge_plant(classifier: Classifier, plant: dict[str, Any]) -> dict[str, Any]
     own, pasted = plant["own"], plant["pasted"]
     found = locate_in(classifier, plant["pixels"], pasted, own)
     control = locate_in(classifier, plant["unpasted"], own, pasted)
-    logits = classifier.logits(plant["pixels"][None])[0]
-    far = locate_in(classifier, plant["pixels"], pasted, int(np.argsort(-logits, kind="stable")[499]))
     cells = set(np.unique(cell_of_pixels(classifier.size, 8)[plant["where"]]).tolist())
     return {
         "own": own,
@@ -222,8 +243,16 @@ def judge_plant(classifier: Classifier, plant: dict[str, Any]) -> dict[str, Any]
         "first_cell_hits": int(found.search.order[0]) in cells,
         "map_hits": int(np.argmin(found.margin_map)) in cells,
         "control": control.verdict,
-        "far": far.verdict,
+        "far_turns": far_turns(classifier, plant["pixels"]),
     }
+
+
+def far_turns(classifier: Classifier, pixels: Any) -> bool:
+    """Tell whether the search, aimed at the class ranked 500th, reaches it: the verdict is not ``never``."""
+    picture = Maskable.of(classifier, pixels, grid=8, baseline="blur")
+    first = picture.one_by_one()
+    far = np.argsort(-first[0], kind="stable")[499:500]
+    return greedy(picture, first, far, limit=picture.n_cells // 2, n_tried=Locate().n_tried).n_to_turn is not None
 
 
 def locate_in(classifier: Classifier, pixels: Any, prediction: int, goal: int) -> Located:
@@ -232,29 +261,25 @@ def locate_in(classifier: Classifier, pixels: Any, prediction: int, goal: int) -
     return locate(picture, prediction, (goal,), options=Locate())
 
 
-def plants(args: Namespace, classifier: Classifier, n: int) -> list[dict[str, Any]]:
-    """Return pictures of A with a 45-pixel picture of B in a corner, which the model calls B.
+def plants(args: Namespace, classifier: Classifier, *, n_tried: int = N_TRIED) -> Iterator[dict[str, Any]]:
+    """Yield pictures of A with a 45-pixel picture of B in a corner, which the model calls B.
 
     The model is sure of B (0.95 or more) and knows it again at this size; it is less sure of A (0.15 to 0.5), or
     hardly a small picture would turn it.
     """
-    unsure, patches = right_answers(0.15, 0.5), strong_patches(args, classifier)
-    made: list[dict[str, Any]] = []
+    unsure, patches = right_answers(0.15, 0.5), strong_patches(args, classifier, n_tried)
     for name in np.random.default_rng(0).permutation(sorted(unsure)).tolist():
-        if len(made) == n:
-            break
         others = [(patch, label) for patch, label in patches if label != unsure[name]]
-        made += _pasted(args, classifier, name, unsure[name], others)[:1]
-    return made
+        yield from _pasted(args, classifier, name, unsure[name], others)[:1]
 
 
-def strong_patches(args: Namespace, classifier: Classifier) -> list[tuple[Any, int]]:
+def strong_patches(args: Namespace, classifier: Classifier, n_tried: int) -> list[tuple[Any, int]]:
     """Return the close-ups and their classes that the model is surest of by themselves, in the middle of grey."""
     import torch
     from PIL import Image
 
     sure = right_answers(0.95, 1)
-    names = np.random.default_rng(1).permutation(sorted(sure))[:N_TRIED].tolist()
+    names = np.random.default_rng(1).permutation(sorted(sure))[:n_tried].tolist()
     pictures = [read_picture(args.images / name) for name in names]
     small = [_middle(picture, share) for share in CLOSE_UPS for picture in pictures]
     grey, shown = Image.new("RGB", classifier.size[::-1], (127, 127, 127)), []

@@ -144,6 +144,7 @@ def explain(
         also=asking.also,
         members=asking.ensemble,
         input_dropout=asking.input_dropout,
+        compiled=explaining.compile,
         run_model=asking.run_model,
         out=out,
         settings=computing.settings(),

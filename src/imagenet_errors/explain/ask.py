@@ -48,6 +48,7 @@ class ExplainRequest:
     also: tuple[str, ...] = ()
     members: tuple[str, ...] = ()
     input_dropout: float = 1.0
+    compiled: bool = False
     run_model: str = ""
     out: Path | None = None
     settings: Settings = field(default_factory=Settings)
@@ -69,6 +70,7 @@ def explain(request: ExplainRequest, *, engine: Engine, tell: Tell) -> Explained
         members=tuple(_spec(given, request.settings) for given in request.members),
         also=tuple(_spec(given, request.settings) for given in request.also),
         input_dropout=request.input_dropout,
+        compiled=request.compiled,
     )
     questions = choose_questions(request.run, name, request.images, request.choice)
     judge = judge_by(load_basis(manifest.as_inputs()))

@@ -19,7 +19,7 @@ from typing import Any, ClassVar, Protocol, cast
 import pyarrow as pa
 
 from imagenet_errors import __version__
-from imagenet_errors.explain.classifier import Classifier, ensemble, load_classifier, with_input_dropout
+from imagenet_errors.explain.classifier import Classifier, compiled, ensemble, load_classifier, with_input_dropout
 from imagenet_errors.explain.questions import Judge, Question
 from imagenet_errors.files import locked, written_whole
 from imagenet_errors.predict.job import ModelOutcome, reason_of, releasing_memory
@@ -68,13 +68,14 @@ class Method(Protocol):
 class Asked:
     """The models: the one to explain, members of an ensemble with it, and others to compare with.
 
-    ``input_dropout``: the share of pixels kept; 1: all.
+    ``input_dropout``: the share of pixels kept; 1: all. ``compiled``: answers are computed by torch's compiler.
     """
 
     model: ModelSpec
     members: tuple[ModelSpec, ...] = ()
     also: tuple[ModelSpec, ...] = ()
     input_dropout: float = 1.0
+    compiled: bool = False
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,10 @@ def load_models(asked: Asked, settings: Settings, images: Path) -> ModelGroup:
         classifier = ensemble([classifier, *(load_classifier(spec, settings) for spec in asked.members)])
     if asked.input_dropout != 1:
         classifier = with_input_dropout(classifier, asked.input_dropout, seed=0)
-    return ModelGroup(classifier, tuple(load_classifier(spec, settings) for spec in asked.also), images)
+    others = tuple(load_classifier(spec, settings) for spec in asked.also)
+    if asked.compiled:
+        classifier, others = compiled(classifier), tuple(compiled(other) for other in others)
+    return ModelGroup(classifier, others, images)
 
 
 @dataclass(frozen=True)
@@ -253,6 +257,7 @@ def job_facts(work: ExplainShard, questions: Sequence[Question]) -> dict[str, An
         "models": [[spec.name, _sha256(spec.checkpoint)] for spec in specs],
         "n_members": len(asked.members),
         "input_dropout": asked.input_dropout,
+        "compiled": asked.compiled,
         "settings": [getattr(settings, name) for name in _DECIDING],
         "questions": hashlib.sha256(repr(tuple(questions)).encode()).hexdigest(),
         "images": _sha256_of_all([work.images / question.file for question in questions]),
