@@ -11,16 +11,17 @@ are spread evenly over the folder; predictions are the shipped ones of data/demo
 
 from __future__ import annotations
 
+import io
 import json
 import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 
 from convert_efficientnet_lite import TAG, timm_name
 from imagenet_errors.evaluation import evaluate
@@ -28,15 +29,16 @@ from imagenet_errors.explain.ask import FOLDER, ExplainRequest, explain, explain
 from imagenet_errors.explain.classifier import Classifier, compiled, load_classifier, read_picture
 from imagenet_errors.explain.gradient_sis import batched_gradient_back_select, sufficient_subsets
 from imagenet_errors.explain.job import Method
-from imagenet_errors.explain.locate import Locate, Located, greedy, locate
+from imagenet_errors.explain.locate import Locate, Search, decoy_of, greedy, verdict_of
 from imagenet_errors.explain.maps import Maps
 from imagenet_errors.explain.masking import Maskable, cell_of_pixels, masking_map
 from imagenet_errors.explain.questions import ErrorChoice, choose_questions
 from imagenet_errors.explain.stability import Stability
-from imagenet_errors.explain.sufficiency import SufficientSubsets, dilated, probabilities
+from imagenet_errors.explain.sufficiency import FAR_RANK, SufficientSubsets, dilated, probabilities
 from imagenet_errors.inputs import Inputs
 from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.predict.engines import LocalEngine
+from imagenet_errors.predict.job import ModelOutcome
 from imagenet_errors.predict.names import ModelSpec, resolve
 from imagenet_errors.predict.settings import Settings, data_stated
 from imagenet_errors.readers.predictions import ReadRules
@@ -51,6 +53,8 @@ RUN_MODEL = "efficientnet_lite0"
 PUBLISHED_K, PUBLISHED_THRESHOLD = 100, 0.9
 THREE = {"canoe": "00000347", "tiger beetle": "00000361", "oboe": "00026306"}
 ROUNDS, N_ROUNDS = "rounds", 5
+CPU = "cpu.json"
+N_TURNS = 3
 PATCH = 45
 """Side of the pasted object in pixels, of 224."""
 N_TRIED, N_STRONGEST, CLOSE_UPS = 240, 12, (0.45, 0.3)
@@ -82,7 +86,7 @@ def arguments() -> ArgumentParser:
     options.add_argument("--work", type=Path, default=Path("runs/explain"))
     options.add_argument("--threads", type=int, default=1)
     options.add_argument("--only", choices=[*STAGES, "page"])
-    options.add_argument("--answers", type=int, default=100, help="so many errors and right ones (default: %(default)s)")
+    options.add_argument("--answers", type=int, default=100, help="so many wrong and right ones (default: %(default)s)")
     options.add_argument("--planted", type=int, default=60, help="so many pictures (default: %(default)s)")
     options.add_argument("--pixels-per-step", type=int, default=PUBLISHED_K, help="of sis (default: %(default)s)")
     return options
@@ -126,12 +130,24 @@ def explained(args: Namespace, method: Method, n: int, *, also: Sequence[str] = 
             out=args.work / ROUNDS / str(number),
             settings=settings(),
         )
-        told = partial(_tell, method.name, number)
-        explain(request, engine=LocalEngine(), tell=told)
+        explain(request, engine=LocalEngine(), tell=_Teller(args.work / CPU, method.name, number))
 
 
-def _tell(method: str, number: int, outcome: Any, n: int, of: int) -> None:
-    print(f"{method}, round {number}: {n} of {of}, {outcome.seconds:.0f} s", outcome.reason, flush=True)
+class _Teller:
+    """Says what is done, and keeps the CPU seconds an answer of each shard but the first, which loads and compiles."""
+
+    def __init__(self, file: Path, method: str, number: int) -> None:
+        self._file, self._method, self._number = file, method, number
+        self._start = time.process_time()
+
+    def __call__(self, outcome: ModelOutcome, n: int, of: int) -> None:
+        seconds, self._start = time.process_time() - self._start, time.process_time()
+        print(f"{self._method}, round {self._number}: {n} of {of}, {seconds:.0f} s", outcome.reason, flush=True)
+        if n > 1 and outcome.content is not None:
+            names = pq.read_table(io.BytesIO(outcome.content), columns=["file_name"])["file_name"]
+            kept = json.loads(self._file.read_text(encoding="utf-8")) if self._file.is_file() else {}
+            kept.setdefault(self._method, []).append(seconds / len(names.unique()))
+            _write(self._file, kept)
 
 
 def rounds(args: Namespace, n: int) -> Iterator[Path]:
@@ -229,48 +245,53 @@ def run_planted(args: Namespace) -> None:
 
 
 def judge_plant(classifier: Classifier, plant: dict[str, Any]) -> dict[str, Any]:
-    """Locate in the pasted picture, in the picture without, and what ranks 500th."""
+    """Search in the pasted picture, in the picture without, and for the class ranked 500th."""
     own, pasted = plant["own"], plant["pasted"]
-    found = locate_in(classifier, plant["pixels"], pasted, own)
-    control = locate_in(classifier, plant["unpasted"], own, pasted)
+    shown = Maskable.of(classifier, plant["pixels"], grid=8, baseline="blur")
+    first = shown.one_by_one()
+    verdict, found = verdict_and_search(shown, first, pasted, own)
+    without = Maskable.of(classifier, plant["unpasted"], grid=8, baseline="blur")
+    control, _ = verdict_and_search(without, without.one_by_one(), own, pasted)
+    far = np.argsort(-first[0], kind="stable")[FAR_RANK - 1 : FAR_RANK]
+    far_found = greedy(shown, first, far, limit=shown.n_cells // 2, n_tried=Locate().n_tried)
     cells = set(np.unique(cell_of_pixels(classifier.size, 8)[plant["where"]]).tolist())
     return {
+        "name": plant["name"],
         "own": own,
         "pasted": pasted,
         "corner": plant["corner"],
-        "verdict": found.verdict,
-        "n_to_turn": found.search.n_to_turn,
-        "first_cell_hits": int(found.search.order[0]) in cells,
-        "map_hits": int(np.argmin(found.margin_map)) in cells,
-        "control": control.verdict,
-        "far_turns": far_turns(classifier, plant["pixels"]),
+        "verdict": verdict,
+        "n_to_turn": found.n_to_turn,
+        "first_cell_hits": int(found.order[0]) in cells,
+        "map_hits": int(np.argmin(first[1:, pasted] - first[1:, own])) in cells,
+        "control": control,
+        "far_turns": far_found.n_to_turn is not None,
     }
 
 
-def far_turns(classifier: Classifier, pixels: Any) -> bool:
-    """Tell whether the search, aimed at the class ranked 500th, reaches it: the verdict is not ``never``."""
-    picture = Maskable.of(classifier, pixels, grid=8, baseline="blur")
-    first = picture.one_by_one()
-    far = np.argsort(-first[0], kind="stable")[499:500]
-    return greedy(picture, first, far, limit=picture.n_cells // 2, n_tried=Locate().n_tried).n_to_turn is not None
-
-
-def locate_in(classifier: Classifier, pixels: Any, prediction: int, goal: int) -> Located:
-    """Search a picture for what turns one answer into another, as the program does by default."""
-    picture = Maskable.of(classifier, pixels, grid=8, baseline="blur")
-    return locate(picture, prediction, (goal,), options=Locate())
+def verdict_and_search(picture: Maskable, first: Any, prediction: int, goal: int) -> tuple[str, Search]:
+    """Return what :func:`locate` says by default, without the controls that decide nothing; and the search."""
+    n, n_tried = picture.n_cells, Locate().n_tried
+    search = greedy(picture, first, np.array([goal]), limit=n // 2, n_tried=n_tried)
+    if search.n_to_turn is None:
+        return verdict_of(None, None, n), search
+    decoy = np.array([decoy_of(first[0], goal, {prediction, goal})])
+    aimed = greedy(picture, first, decoy, limit=min(2 * search.n_to_turn, n // 2), n_tried=n_tried)
+    return verdict_of(search.n_to_turn, aimed.n_to_turn, n), search
 
 
 def plants(args: Namespace, classifier: Classifier, *, n_tried: int = N_TRIED) -> Iterator[dict[str, Any]]:
     """Yield pictures of A with a 45-pixel picture of B in a corner, which the model calls B.
 
     The model is sure of B (0.95 or more) and knows it again at this size; it is less sure of A (0.15 to 0.5), or
-    hardly a small picture would turn it.
+    hardly a small picture would turn it. A picture is used again, with another object, when all have been.
     """
     unsure, patches = right_answers(0.15, 0.5), strong_patches(args, classifier, n_tried)
-    for name in np.random.default_rng(0).permutation(sorted(unsure)).tolist():
-        others = [(patch, label) for patch, label in patches if label != unsure[name]]
-        yield from _pasted(args, classifier, name, unsure[name], others)[:1]
+    names = np.random.default_rng(0).permutation(sorted(unsure)).tolist()
+    for turn in range(N_TURNS):
+        for name in names:
+            others = [(patch, label) for patch, label in patches if label != unsure[name]]
+            yield from _pasted(args, classifier, name, unsure[name], others)[turn : turn + 1]
 
 
 def strong_patches(args: Namespace, classifier: Classifier, n_tried: int) -> list[tuple[Any, int]]:
@@ -328,7 +349,7 @@ def _pasted(
         whole.paste(patch, (left, top))
         where = (slice(top, top + PATCH), slice(left, left + PATCH))
         pixels = classifier.transform(whole)
-        tried.append({"own": own, "pasted": pasted, "corner": corner, "where": where, "pixels": pixels})
+        tried.append({"name": name, "own": own, "pasted": pasted, "corner": corner, "where": where, "pixels": pixels})
     answers = classifier.logits(torch.stack([each["pixels"] for each in tried])).argmax(axis=1)
     unpasted = classifier.transform(picture)
     return [

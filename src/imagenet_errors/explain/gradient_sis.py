@@ -148,7 +148,9 @@ def _targets(model: Model, images: Any, target: Any) -> Any:
         return logits.argmax(dim=1, keepdim=True)
     wanted = torch.as_tensor(target, dtype=torch.int64, device=images.device)
     if wanted.ndim > 1 or (wanted.ndim == 1 and len(wanted) != len(images)):
-        raise InputError("target", f"{wanted.numel()} for {counted(len(images), 'image')}", fix="Pass one, or one each.")
+        raise InputError(
+            "target", f"{wanted.numel()} for {counted(len(images), 'image')}", fix="Pass one, or one each."
+        )
     return wanted.expand(len(images)).reshape(-1, 1)
 
 
