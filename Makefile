@@ -5,7 +5,7 @@ PYTHON ?= python3
 TORCH ?= torch==2.14.1 torchvision==0.29.1
 VENV := .venv
 RUN := $(VENV)/bin
-RAY_TESTS := tests/oov/test_pool_on_ray.py tests/predict/test_engines_on_ray.py
+RAY_TESTS := tests/oov/test_pool_on_ray.py tests/predict/test_engines_on_ray.py tests/cli/test_explain_on_ray.py
 
 .PHONY: help demo agreement test test-lowest test-all test-ray reliability mutants check docs fix bench tables clean
 

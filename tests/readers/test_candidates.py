@@ -1,6 +1,7 @@
 """Of several columns, the one that the images' labels show to be a model's is read; what cannot be told is asked."""
 
 import numpy as np
+import pytest
 
 from imagenet_errors.images import val_file_names
 from imagenet_errors.labels import imagenet_1k

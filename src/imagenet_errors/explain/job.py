@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from imagenet_errors import __version__
 from imagenet_errors.datasets import IMAGENET, load_dataset
-from imagenet_errors.explain.classifier import Classifier, ensemble, load_classifier, with_input_dropout
+from imagenet_errors.explain.classifier import Classifier, compiled, ensemble, load_classifier, with_input_dropout
 from imagenet_errors.explain.questions import Judge, Question
 from imagenet_errors.explain.section import read_explanations
 from imagenet_errors.files import locked, written_whole
@@ -72,6 +72,7 @@ class Asked:
     """The models: the one to explain, members of an ensemble with it, and others to compare with.
 
     ``input_dropout``: the share of pixels kept; 1: all. ``dataset`` and ``classes``: what the run was evaluated as.
+    ``compiled``: answers are computed by torch's compiler.
     """
 
     model: ModelSpec
@@ -80,6 +81,7 @@ class Asked:
     input_dropout: float = 1.0
     dataset: str = IMAGENET
     classes: Path | None = None
+    compiled: bool = False
 
     @property
     def labels(self) -> LabelSpace:
@@ -175,7 +177,10 @@ def load_models(asked: Asked, settings: Settings, images: Path) -> ModelGroup:
         classifier = ensemble([classifier, *(load_classifier(spec, settings, labels) for spec in asked.members)])
     if asked.input_dropout != 1:
         classifier = with_input_dropout(classifier, asked.input_dropout, seed=0)
-    return ModelGroup(classifier, tuple(load_classifier(spec, settings, labels) for spec in asked.also), images)
+    others = tuple(load_classifier(spec, settings, labels) for spec in asked.also)
+    if asked.compiled:
+        classifier, others = compiled(classifier), tuple(compiled(other) for other in others)
+    return ModelGroup(classifier, others, images)
 
 
 @dataclass(frozen=True)
@@ -264,6 +269,7 @@ def job_facts(work: ExplainShard, questions: Sequence[Question]) -> dict[str, An
         "models": [[spec.name, _sha256(spec.checkpoint)] for spec in specs],
         "n_members": len(asked.members),
         "input_dropout": asked.input_dropout,
+        "compiled": asked.compiled,
         "settings": [getattr(settings, name) for name in _DECIDING],
         "questions": hashlib.sha256(repr(tuple(questions)).encode()).hexdigest(),
         "images": _sha256_of_all([work.images / question.file for question in questions]),
