@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.columns import Claim, Roles, choose_roles
 from imagenet_errors.readers.fields import Content, Field, fields_of
-from imagenet_errors.readers.headers import words_of
+from imagenet_errors.readers.headers import is_in_percent, words_of
 from imagenet_errors.readers.raw import Candidate, RawPredictions
 from imagenet_errors.readers.scores import ArrayScores, rows_a_chunk
 from imagenet_errors.readers.values import class_indices, has_no_value, numbers, pick, to_numpy, value_matrix
@@ -239,12 +239,14 @@ def _confidences(
     if given is None or given.null_count == len(given):
         return None, {}, []
     values = to_numpy(given)
+    header = roles.confidence.header if roles.confidence else ""
+    if is_in_percent(header) and np.nanmax(values) > 1 + _ABOVE_ONE:
+        values = values / 100
     broken = {CONFIDENCE_IS_NAN: np.isnan(values), CONFIDENCE_IS_INFINITE: np.isinf(values)}
     unusable = {reason: np.flatnonzero(mask) for reason, mask in broken.items() if mask.any()}
     outside = np.isfinite(values) & ((values < 0) | (values > 1 + _ABOVE_ONE))
     if outside.any():
         row = int(np.argmax(outside))
-        header = roles.confidence.header if roles.confidence else ""
         note = (
             f"Column {header!r} holds values outside 0..1 (first: {values[row]:g} in row {row + 1}), "
             "such as logits; no confidence was read."
