@@ -360,7 +360,7 @@ def _family(base: str, ordered: list[Field]) -> Field:
 def _join_wide(fields: list[Field]) -> list[Field]:
     """Join many number columns that no header explains into one class axis, in the file's order.
 
-    Where headers are names of classes, some say something by chance (model T, file): what lies between belongs to it."""
+    Headers that are names of classes can say something by chance (file, model T): what lies between belongs to it."""
     single = [field.n_values == 1 and field.content in NUMERIC and not field.is_list for field in fields]
     unknown = [i for i, one in enumerate(single) if one and fields[i].meaning is Meaning.UNKNOWN]
     if len(unknown) < WIDE:

@@ -30,8 +30,8 @@ _TRUTH = _words(
     "annotated correct"
 )
 _IGNORED = _words(
-    "failure severity err error errors acc accuracy loss nll time latency seconds duration ms elapsed split rank entropy "
-    "margin uncertainty variance std distance model size width height"
+    "failure severity err error errors acc accuracy loss nll time latency seconds duration ms elapsed split rank "
+    "entropy margin uncertainty variance std distance model size width height"
 )
 _CONFIDENCE = _words(
     "prob probs proba probability probabilities confidence confidences conf score scores logit logits "

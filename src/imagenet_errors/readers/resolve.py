@@ -24,7 +24,7 @@ from imagenet_errors.readers.class_axis import (
 )
 from imagenet_errors.readers.label_text import REASONS, UNKNOWN, label_texts
 from imagenet_errors.readers.raw import RawPredictions
-from imagenet_errors.readers.scores import reduce_scores
+from imagenet_errors.readers.scores import reduce_scores, without_labels
 
 _TOO_MANY_OUTSIDE = 0.01
 """Share of indices outside the class axis from which on the axis, not the rows, must be wrong."""
@@ -56,6 +56,7 @@ def resolve(
     InputError
         The class axis is not known, most of the rows lie outside it, or a single class a row is to be masked.
     """
+    raw = without_labels(raw)
     axis = _axis_of(raw, labels, axis_name, where)
     if axis.name != FILES_OWN:
         raw = replace(raw, axis_labels=None)
