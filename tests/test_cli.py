@@ -163,6 +163,7 @@ import itertools, os, signal, sys
 from imagenet_errors import cli
 from imagenet_errors.runs import directory as run_directory
 program = os.getpid()
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the tests were started from: & and nohup ignore it
 write, calls = run_directory.RunWriter.verdicts, itertools.count(1)
 
 def write_and_interrupt(*arguments):

@@ -226,6 +226,17 @@ def test_a_partial_file_is_evaluated_when_that_is_allowed(program, val_images, t
     assert pq.read_table(tmp_path / "run" / "summary.parquet")["n_evaluated"].to_pylist() == [100]
 
 
+def test_what_is_told_of_many_files_alike_is_told_once(program, val_images, tmp_path):
+    annotations = val_images.annotations(tmp_path / "annotations.csv")
+    files = [val_images.csv(tmp_path / f"m{n}.csv", keep=slice(100)) for n in range(7)]
+    other = val_images.csv(tmp_path / "other.csv", keep=slice(90))
+    answer = program(
+        "evaluate", *files, other, "--annotations", annotations, "--allow-partial", "--out", tmp_path / "run"
+    )
+    told = [line for line in answer.out.splitlines() if "evaluated images missing" in line]
+    assert [line.partition(": ")[0] for line in told] == ["m0, m1, m2, m3, m4 and 2 more models", "other"]
+
+
 def test_an_earlier_run_in_the_same_place_is_replaced_and_other_files_stay(program, val_images, run, tmp_path):
     (run / "notes.txt").write_text("mine", encoding="utf-8")
     (run / "report.html").write_text("of the earlier run", encoding="utf-8")

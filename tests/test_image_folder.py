@@ -89,6 +89,9 @@ def test_images_of_other_sets_are_known_by_folder_and_name(tmp_path):
     assert files_of_rows(tmp_path, images) == {0: "n01443537/6.JPEG"}
 
 
+VAL = "ILSVRC2012_val_0000000"
+
+
 def put(folder, **files):
     for name, content in files.items():
         path = folder / name.replace("__", "/")
@@ -97,14 +100,14 @@ def put(folder, **files):
     return read_folder(folder)
 
 
-def test_images_come_in_the_order_of_their_names_whatever_folder_they_are_in(tmp_path):
-    images = put(tmp_path, n02__a="1", n01__b="2", c="3")
-    assert images.names == ("a.JPEG", "b.JPEG", "c.JPEG")
-    assert images.paths == ("n02/a.JPEG", "n01/b.JPEG", "c.JPEG")
+def test_validation_images_come_in_the_order_of_their_names_whatever_folder_they_are_in(tmp_path):
+    images = put(tmp_path, **{f"n02__{VAL}1": "1", f"n01__{VAL}2": "2", f"{VAL}3": "3"})
+    assert images.names == tuple(f"{VAL}{n}.JPEG" for n in (1, 2, 3))
+    assert images.paths == (f"n02/{VAL}1.JPEG", f"n01/{VAL}2.JPEG", f"{VAL}3.JPEG")
 
 
-def test_base_names_that_repeat_keep_their_folders(tmp_path):
-    assert put(tmp_path, n01__a="1", n02__a="2").names == ("n01/a.JPEG", "n02/a.JPEG")
+def test_other_images_keep_their_folders_which_may_tell_their_labels(tmp_path):
+    assert put(tmp_path, n02__a="1", n01__b="2").names == ("n01/b.JPEG", "n02/a.JPEG")
 
 
 def test_files_of_other_kinds_and_hidden_ones_are_passed_over(tmp_path):
@@ -127,7 +130,8 @@ def test_the_hash_tells_other_images(tmp_path, other):
 
 
 def test_the_hash_is_the_same_wherever_the_folder_is(tmp_path):
-    assert put(tmp_path / "one", a="1", b="2").sha256 == put(tmp_path / "other", n1__a="1", n2__b="2").sha256
+    one, other = {f"{VAL}1": "1", f"{VAL}2": "2"}, {f"n1__{VAL}1": "1", f"n2__{VAL}2": "2"}
+    assert put(tmp_path / "one", **one).sha256 == put(tmp_path / "other", **other).sha256
 
 
 @pytest.mark.parametrize(("folder", "what"), [("nowhere", "no such folder"), (".", "no image in this folder")])

@@ -1,5 +1,6 @@
 """``python -m imagenet_errors`` and the program ``imagenet-errors``."""
 
+import gc
 import os
 import signal
 import sys
@@ -34,9 +35,13 @@ def main() -> None:
     is_main = threading.current_thread() is threading.main_thread()
     if is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _leave)
+    gc.disable()  # loading makes a hundred thousand objects and leaves none to collect
     from imagenet_errors.cli import main as run
 
-    run()
+    try:
+        run()
+    finally:
+        gc.freeze()  # what the system frees at once, the interpreter need not look through
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@ class _Numbers(msgspec.Struct, forbid_unknown_fields=True):
     n_digits: int
     ending: str
     n_images: int
+    beside: list[str] = []
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
@@ -103,6 +104,20 @@ class Dataset:
     def name(self) -> str:
         """The name, or the file's stem."""
         return Path(self.place).stem
+
+    @property
+    def maskable(self) -> LabelSpace:
+        """The classes, where those that occur are known without the annotations.
+
+        Raises
+        ------
+        InputError
+            Only the annotations tell which classes occur.
+        """
+        if self.occurs_as_annotated:
+            what = f"which classes occur in {self.name} is told by its annotations alone"
+            raise InputError("--mask-classes", what, fix="Use batch with --annotations, or mask when you evaluate.")
+        return self.labels
 
 
 def dataset_names() -> tuple[str, ...]:

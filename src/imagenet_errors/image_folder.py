@@ -124,7 +124,9 @@ def files_of_rows(folder: Path, images: ImageIndex) -> dict[int, str]:
 
 @dataclass(frozen=True)
 class ImageFolder:
-    """n images: ``names`` (base names, or paths below ``root`` where base names repeat), ascending.
+    """n images: ``names`` (base names of validation images, paths below ``root`` of others), ascending.
+
+    The folder of another image may be all that tells its label.
 
     ``paths`` below ``root``, as long; ``sha256`` is of every name and every file's content.
     """
@@ -159,8 +161,8 @@ def read_folder(root: Path) -> ImageFolder:
 
 
 def _names(paths: Sequence[str]) -> Sequence[str]:
-    bases = [path.rpartition("/")[2] for path in paths]
-    return bases if Counter(bases).most_common(1)[0][1] == 1 else paths
+    bases = pa.array([path.rpartition("/")[2] for path in paths], type=pa.string())
+    return bases.to_pylist() if ImageIndex(bases).is_val else paths
 
 
 def file_sha256(path: Path) -> bytes:

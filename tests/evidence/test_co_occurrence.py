@@ -17,6 +17,7 @@ from imagenet_errors.evidence.co_occurrence import (
     with_labels,
 )
 from imagenet_errors.labels import imagenet_1k
+from imagenet_errors.prepared import CACHE_VARIABLE
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.annotations import read_real
 from imagenet_errors.tables import Annotations, Ragged, cases_of
@@ -111,6 +112,19 @@ class TestLearnt:
 
     def test_annotations_of_another_set_leave_all_real_images(self):
         assert learnt(annotated(["n01440764/6.jpeg"], [0], [[0]]), LABELS).source.startswith("46,837 ReaL images")
+
+    @pytest.mark.parametrize("n_annotated", [20_000, 50_000], ids=["counted elsewhere", "an image has no say itself"])
+    def test_what_was_learnt_is_kept_and_is_the_same_the_next_time(self, n_annotated, tmp_path, monkeypatch):
+        monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+        own = annotated(val_names(*range(1, n_annotated + 1)), np.zeros(n_annotated), [[0]] * n_annotated)
+        first, again = learnt(own, LABELS), learnt(own, LABELS)
+        assert len(list(tmp_path.rglob("*.arrow"))) == 1
+        assert (first.n_images == again.n_images).all()
+        assert (first.pairs == again.pairs).all()
+        assert first.source == again.source
+        assert (first.own is None) == (again.own is None) == (n_annotated < 50_000)
+        if first.own is not None:
+            assert plain(first.own) == plain(again.own)
 
     def test_annotations_of_nearly_all_images_count_all_and_none_supports_its_own_error(self):
         """Two classes seen together in two images alone, both annotated: each image has but one other."""

@@ -157,3 +157,12 @@ def test_whole_numbers_that_float32_would_merge_are_told_apart(kind):
 def test_outputs_above_zero_that_add_up_to_no_one_are_no_probabilities():
     reduced = reduce_scores(dense([[3.0, 1.0, 0.0], [0.5, 0.2, 0.1]]))
     np.testing.assert_allclose(reduced.confidence, softmax([[3.0, 1.0, 0.0], [0.5, 0.2, 0.1]]).max(axis=1), rtol=1e-5)
+
+
+def test_rows_without_a_usable_output_are_in_no_note_and_have_no_label():
+    scores = [[3.0, 1.0], [NAN, 2.0], [1.0, 4.0]]
+    reduced = reduce_scores(dense(scores, axis_labels=("tench", "goldfish")))
+    assert "softmax of all 2 outputs in 2 rows" in reduced.notes[0]
+    assert reduced.text.to_pylist() == ["tench", None, "goldfish"]
+    stated = reduce_scores(dense(scores, index=np.array([1, 1, 1])))
+    assert "not the one with the largest value in 1 row of 3" in stated.notes[0]

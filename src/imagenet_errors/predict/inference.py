@@ -229,7 +229,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 def top_classes(outputs: Any, head: Head) -> tuple[NDArray[np.int16], NDArray[np.float32]]:
     """Return the five best classes int16 [m, 5] and their probabilities float32 [m, 5], best first.
 
-    ``outputs`` float [m, C] are logits; the softmax is over the outputs that are one of the 1000 classes.
+    ``outputs`` float [m, C] are logits; the softmax is over the outputs that stand for a class.
     Equal outputs come in the order of their classes. Rows with NaN or +infinity are -1 and NaN.
     """
     import torch

@@ -338,6 +338,8 @@ def _from_arrays(file: Opened, min_probability: float) -> LabelFile:
 
 def in_name_order(file: LabelFile) -> tuple[LabelFile, NDArray[np.int64]]:
     """Return the file with its rows sorted by name, and int64 [n]: where each row of the file went."""
+    if pc.all(pc.less_equal(file.names[:-1], file.names[1:])).as_py() is not False:
+        return file, np.arange(len(file.names))
     order = pc.sort_indices(file.names).to_numpy()
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))

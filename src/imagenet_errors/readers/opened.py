@@ -230,7 +230,7 @@ def _from_pipe(file: io.FileIO, path: Path) -> bytes:
     poll.register(file, select.POLLIN | select.POLLHUP)
     parts: list[bytes] = []
     n_bytes = 0
-    while poll.poll(None if parts else _PATIENCE_SECONDS * 1000):
+    while poll.poll(None if parts else _PATIENCE_SECONDS * 10**3):
         part = file.read(_PIECE)
         if not part:
             return b"".join(parts)

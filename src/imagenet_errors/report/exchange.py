@@ -39,7 +39,7 @@ def exchange_writers(run: Path) -> dict[str, Callable[[pa.Table], str]]:
         The folder is no whole run directory.
     """
     manifest = read_manifest(run)
-    labels, dataset = Path(manifest.annotations).name, Path(manifest.dataset).stem
+    labels, dataset = manifest.labels_used, manifest.images_of
     rows = read_run_table(run / "summary.parquet", SUMMARY, needed=("model", "n_evaluated"), only=True).to_pylist()
     judged_on = {row["model"]: f"{row['n_evaluated']:,} images with {labels} labels" for row in rows}
     return {"json": to_json, "model-card": partial(to_model_card, judged_on=judged_on, dataset=dataset)}

@@ -1,7 +1,7 @@
 """A run's models as one table: figures, counts of each error type, facts; sorted, filtered by SQL, and exported.
 
 Everything comes from ``summary.parquet`` and ``distribution.parquet``; nothing is computed again. A type that was not
-measured is null; one that hangs on missing evidence has its bounds beside it, and is never shown as if it were exact.
+measured is null; one that depends on missing evidence has its bounds beside it, and is never shown as if it were exact.
 """
 
 from __future__ import annotations
@@ -78,13 +78,13 @@ def read_leaderboard(run: Path) -> pa.Table:
 
 
 def _lower_bounds(table: pa.Table) -> list[str]:
-    """Return the accuracies that forgive a type which hangs on missing evidence: with it they would be higher."""
+    """Return the accuracies that forgive a type which depends on missing evidence: with it they would be higher."""
     kinds = {COUNTS_AS[name] for name in ERROR_TYPES if is_partial(table, name)}
     return [name for name, forgives in _FORGIVES.items() if kinds & set(forgives)]
 
 
 def is_partial(table: pa.Table, column: str) -> bool:
-    """Tell whether a column's figures hang on missing evidence, so that a ranking by it is none of whole figures."""
+    """Tell whether a column's figures depend on missing evidence, so that a ranking by it is none of whole figures."""
     return f"{column}_max" in table.column_names
 
 

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from imagenet_errors.chain import ERROR_TYPES
-from imagenet_errors.files import check_folder, staged_beside, unwritable, write_whole
+from imagenet_errors.files import check_folder, staged_beside, unwritable, written_whole
 from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR, Measures
 from imagenet_errors.mistakes import Tally
 from imagenet_errors.problems import InputError, counted
@@ -226,7 +226,8 @@ def read_run_table(
         The file is gone or damaged, lacks a column, or a column is not of its type.
     """
     try:
-        table = pq.read_table(path, columns=list(needed) if only else None, partitioning=None)  # a=b is no partition
+        with pq.ParquetFile(path) as file:  # not read_table, to which a folder a=b would be a partition
+            table = file.read(columns=list(needed) if only else None, use_threads=False)
         lacking = [name for name in needed if name not in table.column_names]
         if lacking:
             raise InputError(path, f"no column {', '.join(lacking)}", fix=fix)
@@ -321,7 +322,8 @@ def _put_in_place(staged: Path, out: Path) -> None:
     try:
         (out / "verdicts").mkdir(parents=True, exist_ok=True)
         old = _replaceable(out) & _ours(out)
-        write_whole(out / _PLACING, msgspec.json.encode(sorted({*old, *files})))
+        with written_whole(out / _PLACING) as partial:
+            partial.write_bytes(msgspec.json.encode(sorted({*old, *files})))
         for name in sorted(old, key=lambda name: name != manifests.NAME):
             (out / name).unlink(missing_ok=True)
         for name in sorted(files, key=lambda name: name == manifests.NAME):

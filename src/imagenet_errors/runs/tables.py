@@ -6,6 +6,7 @@ Only Parquet and ``run.json`` are read; nothing is judged or measured again.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +22,7 @@ from imagenet_errors.problems import InputError
 from imagenet_errors.runs.directory import TABLES, VERDICTS, read_run_table
 from imagenet_errors.runs.manifest import Manifest, read_manifest
 from imagenet_errors.tables import Ragged, case_codes
+from imagenet_errors.workers import n_jobs
 
 NOT_EVALUATED = -1
 _NEEDED = ("file_name", "target", "prediction", "confidence", "accepted", "error_type", "explanation")
@@ -135,7 +137,8 @@ def load_run_tables(run: Path, *, models: Sequence[str] = ()) -> RunTables:
     if not chosen:
         order = np.argsort(-np.nan_to_num(figures.accuracies["mla"][:, 0]), kind="stable")
         chosen, figures = tuple(known[place] for place in order), _reordered(figures, order)
-    tables = [_verdicts(run, model) for model in chosen]
+    with ThreadPoolExecutor(n_jobs()) as pool:
+        tables = list(pool.map(lambda model: _verdicts(run, model), chosen))
     return _side_by_side(run, manifest, chosen, tables=tables, figures=figures)
 
 
