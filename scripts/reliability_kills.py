@@ -266,7 +266,7 @@ def _going_on(world: World, out: Path) -> dict[str, Callable[[], Command]]:
     """Return the commands that keep what a killed run had finished."""
 
     def evidence() -> Command:
-        given: Command = ["evidence", world.predictions, "--images", world.pictures, "--offline", "--device", "cpu"]
+        given: Command = ["evidence", world.predictions, "--images", world.pictures, "--device", "cpu"]
         return [*given, "--clip-model", world.clip, "--clip-weights", "random:1", "--out", out / "oov.parquet"]
 
     def explain() -> Command:
