@@ -59,6 +59,8 @@ ABOUT = (
     "else: byte for byte, but for the time in run.json; what holds the seconds that a model took (predictions, and "
     "their hashes in run.json) by its tables."
 )
+N_NOISE = 200
+"""Images that are made up where none are given."""
 _GOOD, _ENDED = "nothing lost", "had ended"
 _MOST_TRIES = 4
 _POLL_SECONDS, _PATIENCE_SECONDS = 0.02, 120
@@ -92,7 +94,7 @@ class World:
     @cached_property
     def pictures(self) -> Path:
         """The folder of images."""
-        return self.images or _noise(self.folder / "noise", 200)
+        return self.images or _noise(self.folder / "noise", N_NOISE)
 
     @cached_property
     def many(self) -> Path:
