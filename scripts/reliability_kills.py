@@ -56,7 +56,7 @@ ABOUT = (
     "untouched. evaluate to agreement replace an earlier result and are run again after each kill (half of these "
     "moments lie in the last third, where files are put into place); the others begin with nothing and go on where "
     "they were killed, to the end and then anew. In the end all files must be those of an undisturbed run and nothing "
-    "else: byte for byte, but for the time in run.json; what holds the seconds that a model took (predictions, and "
+    "else: byte for byte, but for the time in run.json; what holds seconds that something took (predictions, and "
     "their hashes in run.json) by its tables."
 )
 N_NOISE = 200
@@ -222,8 +222,10 @@ class Victim:
                 told["models"] = {name: {**facts, "sha256": ""} for name, facts in told["models"].items()}
             return json.dumps(told).encode()
         if self.goes_on and path.suffix == ".parquet":
+            table = pq.read_table(path).replace_schema_metadata(None)
+            table = table.drop_columns([name for name in table.column_names if name == "seconds"])
             sink = io.BytesIO()
-            with pa.ipc.new_stream(sink, (table := pq.read_table(path).replace_schema_metadata(None)).schema) as stream:
+            with pa.ipc.new_stream(sink, table.schema) as stream:
                 stream.write_table(table)
             return sink.getvalue()
         return path.read_bytes()
