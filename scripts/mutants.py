@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import ast
 import hashlib
+import importlib
 import json
 import multiprocessing
 import os
@@ -30,8 +31,9 @@ import sys
 import tempfile
 import time
 import tomllib
+import warnings
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -39,13 +41,6 @@ from pathlib import Path
 from typing import Any
 
 import cosmic_ray.plugins
-import hypothesis  # noqa: F401 - loaded once for all forks, as the next lines are
-import numpy as np  # noqa: F401
-import pyarrow.compute
-import pyarrow.csv
-import pyarrow.dataset
-import pyarrow.json
-import pyarrow.parquet  # noqa: F401
 import pytest
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
@@ -93,7 +88,11 @@ TESTS = (
     *(str(path.relative_to(TOP)) for path in sorted((TOP / "tests").glob("test_*.py"))),
 )
 NOT_FOR_THIS = ("tests/report/page/test_page_in_browser.py", "tests/test_notebooks.py", "tests/test_readme.py")
-QUICK_SECONDS, THOROUGH_SECONDS = 10.0, 60.0
+QUICK_SECONDS, THOROUGH_SECONDS = 6.0, 8.0
+"""By the clock of the measuring run, for the two rounds of tests."""
+OURS = ("imagenet_errors", "conftest", "tests", "scripts")
+HAS_THREADS = ("torch", "torchvision", "faiss", "ray", "open_clip", "timm", "captum", "wandb")
+"""Left to the forks to load: a fork has none of its parent's threads."""
 HANGS_AFTER = 900
 _IDENTITY = {"Is", "IsNot"}
 Outcome = str
@@ -112,7 +111,7 @@ class Mutant:
 
     def text_of(self, source: str) -> str:
         """Return the changed module."""
-        changed = mutate_code(source, cosmic_ray.plugins.get_operator(self.operator)(), self.occurrence)
+        changed: str | None = mutate_code(source, cosmic_ray.plugins.get_operator(self.operator)(), self.occurrence)
         if changed is None:
             raise ValueError(f"{self} is no change")
         return changed
@@ -151,7 +150,7 @@ def _is_idle(name: str) -> bool:
 
 
 def declarations(tree: ast.AST) -> list[ast.AST]:
-    """Return what only declares: annotations, the arguments of ``@dataclass``, ``strict=`` of ``zip``.
+    """Return what only declares: annotations, the arguments of ``@dataclass`` and classes, ``strict=`` of ``zip``.
 
     They change no answer: the first are never evaluated, the others guard against mistakes in the code itself.
     """
@@ -162,7 +161,8 @@ def declarations(tree: ast.AST) -> list[ast.AST]:
         elif isinstance(node, ast.arg | ast.AnnAssign):
             found.append(node.annotation)
         elif isinstance(node, ast.ClassDef):
-            found += [each for each in node.decorator_list if isinstance(each, ast.Call)]
+            found += (each for each in node.decorator_list if isinstance(each, ast.Call))
+            found += node.keywords
         elif isinstance(node, ast.Call):
             found += [keyword for keyword in node.keywords if keyword.arg == "strict"]
     return [node for node in found if node is not None]
@@ -220,7 +220,7 @@ class _Seconds:
     """A pytest plugin: the seconds of each test function, and those that failed."""
 
     def __init__(self) -> None:
-        self.seconds: Counter[str] = Counter()
+        self.seconds: dict[str, float] = defaultdict(float)
         self.failed: set[str] = set()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -258,7 +258,7 @@ class TestMap:
         """Return tests in the order to run them, those of the module's own file and quick ones first."""
         own = self.of_own_file(module)
         ordered = sorted(tests, key=lambda test: (test not in own, self.seconds[test], test))
-        spent, chosen = 0.0, []
+        spent, chosen = 0.0, list[str]()
         for test in ordered:
             spent += self.seconds[test]
             if spent > budget and chosen:
@@ -328,6 +328,22 @@ def _measure(work: Path, paths: Sequence[str]) -> None:
     for test in sorted(plugin.failed):
         facts[test.partition("::")[0]]["failed"].append(test)
     (work / "measured.json").write_text(json.dumps(facts), encoding="utf-8")
+    from_elsewhere = sorted(name for name, module in sys.modules.items() if _is_shared(name, module))
+    (work / "libraries.json").write_text(json.dumps(from_elsewhere), encoding="utf-8")
+
+
+def _is_shared(name: str, module: object) -> bool:
+    """Tell a module of a library, which changes of ours leave as it is."""
+    place = getattr(module, "__file__", None) or ""
+    return "site-packages" in place and name.partition(".")[0] not in (*OURS, *HAS_THREADS)
+
+
+def load_libraries(work: Path) -> None:
+    """Import what the tests import of others, once for all forks."""
+    kept = work / "libraries.json"
+    for name in json.loads(kept.read_text(encoding="utf-8")) if kept.is_file() else ():
+        with warnings.catch_warnings(action="ignore"), suppress(Exception):
+            importlib.import_module(name)
 
 
 # --- running tests ----------------------------------------------------------------------------------------------------
@@ -394,9 +410,9 @@ def changed(path: Path, text: str) -> Iterator[None]:
 def check_unchanged(mutants: Sequence[Mutant], sources: Mapping[str, str], tests: TestMap, work: Path) -> None:
     """Run some tests of each module as they will be run, on the unchanged copy: what fails now would prove nothing."""
     chosen: dict[str, None] = {}
-    for mutant in mutants:
+    for mutant in {mutant.module: mutant for mutant in mutants}.values():
         nearest = tests.of_statement(mutant, sources[mutant.module]) or tests.of_own_file(mutant.module)
-        chosen |= dict.fromkeys(tests.within(nearest, mutant.module, budget=0.5))
+        chosen |= dict.fromkeys(tests.within(nearest, mutant.module, budget=0.1))
     seconds = sum(tests.seconds[test] for test in chosen)
     if in_fork(_run, work, list(chosen), cpu_seconds=60 + 10 * seconds):
         sys.exit(f"tests fail without any change: see {work / 'output.txt'}")
@@ -441,7 +457,7 @@ def reviewed() -> dict[tuple[str, str, str], str]:
 
 def page(judged: Sequence[Judged], n_all: Counter[str], *, command: str, seed: int) -> str:
     """Return the page in Markdown."""
-    from imagenet_errors.report.markdown import cell, md_table
+    from imagenet_errors.report.markdown import code, md_table
 
     reasons = reviewed()
     alike = [one for one in judged if one.outcome == SURVIVED and one.key in reasons]
@@ -451,7 +467,7 @@ def page(judged: Sequence[Judged], n_all: Counter[str], *, command: str, seed: i
     for module in sorted(n_all):
         own = [one for one in judged if one.module == module]
         n_alike, n_slipped = (sum(one.module == module for one in group) for group in (alike, slipped))
-        rows.append((f"`{module}`", n_all[module], len(own), len(own) - n_alike - n_slipped, n_slipped, n_alike))
+        rows.append((module, n_all[module], len(own), len(own) - n_alike - n_slipped, n_slipped, n_alike))
     totals = [sum(row[column] for row in rows) for column in range(1, 6)]  # type: ignore[misc]
     header = ("module", "places", "tried", "killed", "survived", "equivalent")
     share = len(slipped) / max(1, n_counted)
@@ -468,21 +484,21 @@ def page(judged: Sequence[Judged], n_all: Counter[str], *, command: str, seed: i
             "",
             "## Missed",
             "",
-            *([f"- {said(one, cell)}" for one in slipped] or ["None."]),
+            *([f"- {said(one, code)}" for one in slipped] or ["None."]),
             "",
             "## Equivalent",
             "",
             "Each was read by a person; the reasons stand in `scripts/mutants_reviewed.toml`.",
             "",
-            *([f"- {said(one, cell)}: {reasons[one.key]}" for one in alike] or ["None."]),
+            *([f"- {said(one, code)}: {reasons[one.key]}" for one in alike] or ["None."]),
             "",
         ]
     )
 
 
-def said(one: Judged, cell: object) -> str:
-    """Return a change in one line."""
-    return f"`{one.module}:{one.line}` `` {one.was} `` -> `` {one.becomes or '(removed)'} ``"
+def said(one: Judged, set_as: Callable[[str], str] = str) -> str:
+    """Return a change in one line, its parts set as code or as they are."""
+    return f"{set_as(f'{one.module}:{one.line}')} {set_as(one.was)} → {set_as(one.becomes or '(removed)')}"
 
 
 # --- the whole --------------------------------------------------------------------------------------------------------
@@ -541,6 +557,7 @@ def main() -> None:
         kept = work / "outcomes.jsonl"
         before = judged_before(kept, again=options.again)
         judged = []
+        load_libraries(work)
         check_unchanged(mutants, sources, tests, work)
         for n, mutant in enumerate(mutants, start=1):
             source = sources[mutant.module]
@@ -549,7 +566,8 @@ def main() -> None:
             if key not in before:
                 with kept.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(asdict(one)) + "\n")
-                print(f"{n}/{len(mutants)} {one.outcome} {said(one, None)}", flush=True)
+                spent = sum(os.times()[2:4])
+                print(f"{n}/{len(mutants)} {one.outcome} ({spent:.0f} s of CPU) {said(one)}", flush=True)
             judged.append(one)
     command = " ".join(["python", "scripts/mutants.py", *map(shlex.quote, sys.argv[1:])])
     options.out.write_text(page(judged, n_all, command=command, seed=options.seed), encoding="utf-8")

@@ -24,7 +24,8 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 
 from imagenet_errors import InputError, load_run
-from imagenet_errors.image_folder import read_folder
+from imagenet_errors.datasets import read_classes
+from imagenet_errors.image_folder import decoded, read_folder
 from imagenet_errors.images import index_of, val_file_names
 from imagenet_errors.inputs import Basis, Inputs, load_annotations, load_basis
 from imagenet_errors.labels import imagenet_1k
@@ -34,6 +35,7 @@ from imagenet_errors.readers.annotations import read_real
 from imagenet_errors.readers.judgements import read_judgements
 from imagenet_errors.readers.predictions import ReadRules
 from imagenet_errors.report.leaderboard import read_leaderboard
+from imagenet_errors.report.page.pictures import thumbnail
 from imagenet_errors.runs.manifest import read_manifest
 from imagenet_errors.runs.tables import load_run_tables
 from imagenet_errors.shipped import shipped
@@ -167,7 +169,8 @@ class Seeds:
 
     def kinds(self) -> list[Kind]:
         """Return every kind of input."""
-        return [*self._predictions(), *self._labels(), *self._evidence(), *self._runs()]
+        picture = Kind("image, JPEG", "a.jpg", _noise_picture, _picture)
+        return [*self._predictions(), *self._labels(), *self._evidence(), *self._runs(), picture]
 
     def _predictions(self) -> list[Kind]:
         ranked = np.stack([self.top1, (self.top1 + 1) % 1000, (self.top1 + 2) % 1000], axis=1)
@@ -234,7 +237,7 @@ class Seeds:
                 "own classes, CSV",
                 "classes.csv",
                 lambda path: path.write_text(own),
-                lambda path: Inputs(classes=path).data_set,
+                lambda path: read_classes(path),
             ),
         ]
 
@@ -247,6 +250,7 @@ class Seeds:
         }
         pairs = "a,b\n" + "\n".join(f"{a},{(a * 7) % 1000}" for a in range(1, 200)) + "\n"
         near = "file_name,neighbour_classes\n" + "\n".join(f"{name},1 2 3 4 5 6 7 8 9 10" for name in self.names)
+        lemmas = {name: [[name]] for name in ("terrier", "sled_dog", "bird", "vessel", "snake", "truck", "monkey")}
         groups = (shipped("superclasses") / "birds.toml").read_text(encoding="utf-8")
 
         def given(option: str) -> Callable[[Path], object]:
@@ -272,6 +276,12 @@ class Seeds:
             ),
             Kind("co-occurrence, CSV", "pairs.csv", lambda path: path.write_text(pairs), given("co_occurrence")),
             Kind("superclasses, TOML", "birds.toml", lambda path: path.write_text(groups), given("superclasses")),
+            Kind(
+                "superclasses, predicates",
+                "predicates.json",
+                lambda path: path.write_text(json.dumps(lemmas)),
+                given("superclasses"),
+            ),
             Kind("neighbours, CSV", "near.csv", lambda path: path.write_text(near), neighbours),
         ]
 
@@ -311,6 +321,18 @@ class Seeds:
             ),
             Kind("a run's verdicts", "v.parquet", copied(verdicts), placed(verdicts, verdicts_of)),
         ]
+
+
+def _noise_picture(path: Path) -> None:
+    from PIL import Image
+
+    pixels = np.random.default_rng(0).integers(0, 256, (64, 64, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(path, exif=Image.Exif())
+
+
+def _picture(path: Path) -> None:
+    thumbnail(path)
+    decoded(path)
 
 
 def _judged(path: Path) -> None:

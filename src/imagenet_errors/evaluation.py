@@ -6,6 +6,7 @@ However many models there are, one table of distinct cases is classified; each m
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +22,9 @@ from imagenet_errors.labels import ALL
 from imagenet_errors.measure import Measures, Strata, group_membership, measure, strata
 from imagenet_errors.mistakes import Failure, Given, Mistakes, ModelPredictions, Progress, failure_rows, gather, silent
 from imagenet_errors.problems import InputError, counted, written
+from imagenet_errors.readers.annotations import UnlabelledError, annotations_table, labels_told_in_memory
+from imagenet_errors.readers.label_files import LabelFile
+from imagenet_errors.readers.memory import InMemory
 from imagenet_errors.readers.predictions import ReadRules
 from imagenet_errors.runs.directory import (
     FAILURES,
@@ -35,6 +39,7 @@ from imagenet_errors.runs.directory import (
     writing_run,
 )
 from imagenet_errors.runs.manifest import (
+    LABELS,
     LAYOUT,
     FailureFacts,
     InputFile,
@@ -245,10 +250,20 @@ def evaluate(
     """
     check_out(out)
     _check_apart(out, [one for one in predictions if isinstance(one, Path)])
-    basis = load_basis(inputs, [one for one in predictions if isinstance(one, Path)])
+    basis = load_basis(inputs, [one for one in predictions if isinstance(one, Path)], told_by=_told_by(predictions))
     with gather(predictions, basis, rules=rules, progress=progress) as mistakes:
         judged = judge(basis, mistakes, class_rule=class_rule(basis, mistakes, rules))
         return save(judged, out, command=command, failed=failed, progress=progress)
+
+
+def _told_by(predictions: Sequence[Given]) -> Sequence[LabelFile]:
+    """Return what predictions tell of original labels that are no files and folders alone: in memory, or named."""
+    told = []
+    for one in predictions:
+        with suppress(UnlabelledError):
+            if isinstance(one, InMemory):
+                told.append(labels_told_in_memory(one.model, one.raw))
+    return told
 
 
 def _check_apart(out: Path, predictions: Sequence[Path]) -> None:
@@ -298,6 +313,8 @@ def save(
         results, facts = _write_models(writer, judged, progress=progress)
         evaluation = Evaluation(judged, results, (*failed, *judged.mistakes.failures), facts)
         _write_tables(writer, evaluation)
+        if judged.basis.told_in_memory:
+            writer.table(LABELS, annotations_table(judged.basis.annotations).select(["file_name", "label"]))
         writer.manifest(_manifest(evaluation, command))
     return evaluation
 
@@ -361,6 +378,9 @@ def _manifest(evaluation: Evaluation, command: Sequence[str]) -> Manifest:
     basis, mistakes = evaluation.basis, evaluation.judged.mistakes
     annotations = basis.annotations
     n_evaluated = int(annotations.evaluated.sum())
+    facts = data_set_facts(basis.inputs)
+    if basis.told_in_memory:
+        facts["more_annotations"] += [LABELS]
     return Manifest(
         layout=LAYOUT,
         version=__version__,
@@ -370,7 +390,7 @@ def _manifest(evaluation: Evaluation, command: Sequence[str]) -> Manifest:
         rejected_labels=basis.inputs.rejected_labels,
         label_set=basis.label_set,
         class_rule=evaluation.judged.class_rule,
-        **data_set_facts(basis.inputs),
+        **facts,
         n_annotated=len(annotations),
         n_evaluated=n_evaluated,
         n_excluded=len(annotations) - n_evaluated,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -79,6 +80,25 @@ class Inputs:
     combine: str = COMBINATIONS[0]
     min_label_probability: float = MIN_PROBABILITY
     labels_from: Path | None = None
+
+    @classmethod
+    def given(
+        cls,
+        annotations: str | Path | Sequence[str | Path],
+        *,
+        dataset: str | Path,
+        classes: str | Path | None,
+        rejected_labels: str,
+    ) -> Inputs:
+        """Return the inputs of what Python functions are given: one set of annotations or several."""
+        first, *more = [annotations] if isinstance(annotations, str | Path) else annotations
+        return cls(
+            str(first),
+            rejected_labels=rejected_labels,
+            dataset=str(dataset),
+            classes=None if classes is None else Path(classes),
+            more_annotations=tuple(map(str, more)),
+        )
 
     @cached_property
     def data_set(self) -> Dataset:
@@ -190,6 +210,8 @@ class Basis:
     """The files of labels and evidence as they were loaded; published ones with address, commit and licence."""
     own_files: tuple[tuple[Path, int, str], ...] = ()
     """The user's own among them: path, size in bytes and sha256 of what was read."""
+    told_in_memory: bool = False
+    """Whether no file, but names (and labels) in memory told the original labels."""
 
     @cached_property
     def class_names(self) -> pa.StringArray:
@@ -219,11 +241,12 @@ class Basis:
         return tuple(note for notes in self.evidence.notes.values() for note in notes)
 
 
-def load_basis(inputs: Inputs, predictions: Sequence[Path] = ()) -> Basis:
+def load_basis(inputs: Inputs, predictions: Sequence[Path] = (), *, told_by: Sequence[LabelFile] = ()) -> Basis:
     """Load annotations and evidence, and build the chain.
 
     ``predictions``: files and folders, of which the first that tells the images' original labels (by their names or a
     column beside those of the models) is asked where the annotations do not; ``inputs`` of the basis then name it.
+    ``told_by``: the same in memory, asked after the files.
 
     Raises
     ------
@@ -232,10 +255,11 @@ def load_basis(inputs: Inputs, predictions: Sequence[Path] = ()) -> Basis:
     """
     inputs.check()
     before = {path: state_of(path.stat()) for path in inputs.files}
+    in_memory = False
     try:
         annotations = load_annotations(inputs)
     except UnlabelledError as lacking:
-        inputs, annotations = _completed(inputs, predictions, lacking)
+        inputs, annotations, in_memory = _completed(inputs, predictions, told_by, lacking)
     labels = labels_in(inputs.data_set, annotations)
     own = inputs.data_set.superclasses
     given = {**({"superclasses": (own,)} if own else {}), **inputs.evidence}
@@ -244,7 +268,7 @@ def load_basis(inputs: Inputs, predictions: Sequence[Path] = ()) -> Basis:
     judged_by = facts_of(*inputs.published_files, *inputs.files)
     own_files = [(path, path.stat().st_size, sha256_of(path)) for path in inputs.files if path.is_file()]
     _refuse_changed(before)
-    return Basis(inputs, labels, annotations, evidence, chain, judged_by, tuple(own_files))
+    return Basis(inputs, labels, annotations, evidence, chain, judged_by, tuple(own_files), in_memory)
 
 
 def _refuse_changed(before: Mapping[Path, tuple[int, int]]) -> None:
@@ -254,14 +278,17 @@ def _refuse_changed(before: Mapping[Path, tuple[int, int]]) -> None:
             raise changed(path)
 
 
-def _completed(inputs: Inputs, predictions: Sequence[Path], lacking: UnlabelledError) -> tuple[Inputs, Annotations]:
-    """Ask the files beside the annotations, then the predictions, for what the annotations lack."""
+def _completed(
+    inputs: Inputs, predictions: Sequence[Path], told_by: Sequence[LabelFile], lacking: UnlabelledError
+) -> tuple[Inputs, Annotations, bool]:
+    """Ask the files beside the annotations, the predictions, then what is in memory, for what the annotations lack."""
     for path in _may_tell(inputs, predictions):
-        try:
+        with suppress(UnlabelledError):
             completed = replace(inputs, labels_from=path)
-            return completed, load_annotations(completed)
-        except UnlabelledError:
-            continue
+            return completed, load_annotations(completed), False
+    for told in told_by:
+        with suppress(UnlabelledError):
+            return inputs, load_annotations(inputs, told_by=told), True
     raise lacking
 
 

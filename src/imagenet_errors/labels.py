@@ -61,7 +61,7 @@ class LabelSpace:
 
     @property
     def is_imagenet(self) -> bool:
-        """True for the 1000 classes of ILSVRC 2012, whose tables travel with the package."""
+        """True for the classes of ImageNet-1k, whose tables travel with the package."""
         return self is imagenet_1k() or self.wnids == imagenet_1k().wnids
 
     def in_group(self, group: str) -> NDArray[np.bool_]:
@@ -133,7 +133,7 @@ class LabelSpace:
 
 @lru_cache(maxsize=1)
 def imagenet_1k() -> LabelSpace:
-    """Load the 1000 classes of ILSVRC 2012 from ``data/imagenet1k_classes.csv``."""
+    """Load the classes of ImageNet-1k from ``data/imagenet1k_classes.csv``."""
     with shipped("data", "imagenet1k_classes.csv").open(encoding="utf-8", newline="") as lines:
         rows = list(csv.DictReader(lines))
     return LabelSpace(

@@ -75,6 +75,7 @@ def test_a_file_of_pairs_holds_in_both_directions(tmp_path, text, n_images):
         pytest.param("a,b\n1,\n", "1 empty cell", id="empty cell"),
         pytest.param("a,b\n1,2\n3,1000\n", r"1 class outside .* column b \(first: row 2: 1000\)", id="no such class"),
         pytest.param("a,b\n-1,2\n", "1 class outside", id="negative"),
+        pytest.param(f"a,b\n1,tench\n2,{'9' * 30}\n", "1 class outside", id="beyond int64"),
     ],
 )
 def test_a_file_that_is_no_table_of_pairs_is_refused(tmp_path, text, said):

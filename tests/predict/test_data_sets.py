@@ -33,7 +33,7 @@ def colours(folder, names, n_each=4):
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory):
-    """Three classes, their images, a superclass of two, and weights of a small timm network that always says the last."""
+    """Three classes, images, a superclass of two, and weights of a small timm network that always says the last."""
     import timm
     import torch
 
@@ -115,7 +115,7 @@ def test_masked_scores_name_classes_that_occur_alone_and_every_page_says_so(prog
         "axis": "all 1,000 classes", "n_outputs": 1000, "n_classes": 200, "n_classes_lacking": 0,
     }  # fmt: skip
     answer = program("evaluate", path, "--dataset", "imagenet-a", "--no-check-order", "--out", tmp_path / "run")
-    assert f"Predictions: {rule}" in answer.out
+    assert f"predictions: {rule}" in answer.out
     assert read_manifest(tmp_path / "run").class_rule == rule
     assert json.loads((tmp_path / "run" / "run.json").read_text())["label_set"].startswith("the original labels alone")
 

@@ -269,3 +269,11 @@ def test_a_one_hot_truth_leaves_a_models_column_to_be_found():
 def test_a_one_hot_label_beside_scores_is_asked_about():
     with pytest.raises(InputError, match="2 columns may be the scores: 'label', 'logits'"):
         roles({"filename": IMAGES, "label": ONE_HOT, "logits": LOGITS})
+
+
+def test_beside_scores_a_top_k_of_the_truth_is_no_prediction_and_an_index_that_counts_is_not_told_of_twice():
+    ranks = [[65, 1], [970, 2]]
+    assert "index" not in headers(roles({"filename": IMAGES, "top5": ranks, "logits": LOGITS}))
+    many = [f"{row}.JPEG" for row in range(12)]
+    chosen = roles({"f": many, "index": list(range(12)), "class": [3, 4] * 6, "resnet": [5, 6] * 6})
+    assert chosen.notes == ("Column 'index' counts the rows and was left out.",)

@@ -24,7 +24,10 @@ def write(folder, content):
 
 
 def test_a_run_of_the_first_version_is_read(tmp_path):
-    inputs = read_manifest(write(tmp_path, FIRST)).as_inputs()
+    manifest = read_manifest(write(tmp_path, FIRST))
+    assert (manifest.layout, manifest.n_annotated, manifest.n_evaluated, manifest.n_excluded) == (1, 0, 0, 0)
+    assert manifest.n_distinct_cases == 0
+    inputs = manifest.as_inputs()
     assert isinstance(inputs, Inputs)
     assert inputs.rejected_labels == "trust", "that version did not know the question"
     assert {option: [str(path) for path in paths] for option, paths in inputs.evidence.items()} == {
@@ -67,4 +70,10 @@ def test_the_users_own_superclasses_are_kept_to_judge_by_again(program, val_imag
 
 def test_a_folder_without_one_is_no_run(tmp_path):
     with pytest.raises(InputError, match=r"no run\.json"):
+        read_manifest(tmp_path)
+
+
+def test_a_manifest_that_is_no_text_is_refused_in_words(tmp_path):
+    (tmp_path / "run.json").write_bytes(b'{"version": "\xff", "annotations": "real"}')
+    with pytest.raises(InputError, match="no manifest of a run"):
         read_manifest(tmp_path)

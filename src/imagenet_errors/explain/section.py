@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.compare import mcnemar
-from imagenet_errors.problems import InputError
+from imagenet_errors.runs.directory import read_run_table
 
 Row = dict[str, Any]
 FOLDER = "explanations"
@@ -46,6 +47,17 @@ class Explanations:
         return self.shows_pictures and error_type in self.summary.get("shown_types", ERROR_TYPES)
 
 
+def read_explanations(path: Path) -> pa.Table:
+    """Return one table of explanations.
+
+    Raises
+    ------
+    InputError
+        It is damaged.
+    """
+    return read_run_table(path, pa.schema([]), needed=("file_name", "verdict", "seconds"), fix="Explain again.")
+
+
 def stored_explanations(run: Path) -> tuple[Explanations, ...]:
     """Return all explanations in a run directory, by method and model; none where there are none.
 
@@ -67,13 +79,7 @@ def summarised(rows: Sequence[Row], *, method: str, model: str = "") -> Explanat
 
 
 def _rows(path: Path) -> list[Row]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        rows: list[Row] = pq.read_table(path, partitioning=None).to_pylist()
-    except (OSError, pa.ArrowException) as error:
-        raise InputError(path, f"cannot be read: {str(error).splitlines()[0]}", fix="Explain again.") from None
+    rows: list[Row] = read_explanations(path).to_pylist()
     return rows
 
 

@@ -1,7 +1,8 @@
 """Class axes: what class stands at each position of a model's outputs.
 
-Only wnids are safe: 1000 outputs are nearly always the wnids in ascending order, 1001 have a background class
-in front, the ImageNet-21k heads have their own orders, and the ILSVRC development kit another one again."""
+Only wnids are safe: as many outputs as classes are nearly always the wnids in ascending order, one more has a
+background class in front, the ImageNet-21k heads have their own orders, and the challenge's development kit another
+one again."""
 
 from __future__ import annotations
 
@@ -17,15 +18,19 @@ from numpy.typing import NDArray
 
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
+from imagenet_errors.readers.axis_tables import shipped_axes
 from imagenet_errors.readers.formats import recognised
-from imagenet_errors.readers.label_text import label_texts
+from imagenet_errors.readers.label_text import AMBIGUOUS, label_texts
 from imagenet_errors.readers.opened import Opened, opened
-from imagenet_errors.shipped import shipped
 
 IMAGENET_1K = "imagenet-1k"
 BACKGROUND_FIRST = "1001"
 DEVKIT = "devkit"
-"""The order of ILSVRC2012_ID, in which the development kit and darknet count classes (the kit from 1)."""
+"""The order of ids in which the development kit of ImageNet's challenge and darknet count classes (the kit from 1)."""
+FILES_OWN = "the file's own"
+"""The axis that a file's own headers give."""
+_NAMED = 0.9
+"""Share of headers that are names of classes from which on they give the axis."""
 _WIDEST = 100_000
 _WNIDS = "Write a wnid a line, in output order."
 _NUMBERED = re.compile(r"[\"']?(?P<index>\d{1,9})[\"']?(?:\s*[,;:\t|]\s*|\s+)(?P<name>\S.*)")
@@ -64,7 +69,7 @@ class ClassAxis:
 
 def axis_names() -> tuple[str, ...]:
     """Return the names of the axes that are known without a file."""
-    return (IMAGENET_1K, *sorted(_shipped_axes()))
+    return (IMAGENET_1K, *sorted(shipped_axes()))
 
 
 def class_axis(name: str, labels: LabelSpace) -> ClassAxis:
@@ -77,7 +82,7 @@ def class_axis(name: str, labels: LabelSpace) -> ClassAxis:
     """
     if name in (IMAGENET_1K, str(len(labels))):
         return ClassAxis(IMAGENET_1K, np.arange(len(labels), dtype=np.int16))
-    known = _shipped_axes() if labels.is_imagenet else {}
+    known = shipped_axes() if labels.is_imagenet else {}
     if name in known:
         width, places = known[name]
         class_at = np.full(width, -1, dtype=np.int16)
@@ -91,21 +96,6 @@ def class_axis(name: str, labels: LabelSpace) -> ClassAxis:
             fix=f"Known are {', '.join(axis_names())}, or FILE.",
         )
     return _read_axis(path, labels)
-
-
-def _shipped_axes() -> dict[str, tuple[int, NDArray[np.int64]]]:
-    """Return name -> (width, [m, 2] of position and class) out of ``data/class_axes.csv``."""
-    import pyarrow as pa
-    import pyarrow.csv
-
-    as_text = pyarrow.csv.ConvertOptions(column_types={"axis": pa.string()})
-    table = pyarrow.csv.read_csv(shipped("data", "class_axes.csv"), convert_options=as_text)
-    axis = np.array(table["axis"].to_pylist())
-    width, position, index = (table[key].to_numpy() for key in ("width", "position", "index"))
-    return {
-        str(name): (int(width[axis == name][0]), np.stack([position, index], axis=1)[axis == name])
-        for name in np.unique(axis)
-    }
 
 
 def axis_of_wnids(name: str, wnids: Sequence[str], labels: LabelSpace, *, where: Path) -> ClassAxis:
@@ -136,6 +126,34 @@ def _axis_of(name: str, classes_at: Sequence[int], labels: LabelSpace, *, where:
             fix="Write each class once.",
         )
     return ClassAxis(name, class_at)
+
+
+def axis_of_headers(headers: Sequence[str], labels: LabelSpace, *, where: Path) -> ClassAxis | None:
+    """Return the axis of columns that are called like classes; None where they are not.
+
+    Raises
+    ------
+    InputError
+        The columns are in an order of their own, and several are called like one class.
+    """
+    names = [re.sub(r"\.\d$", "", header) for header in headers]  # pandas numbers repeated headers
+    meant = label_texts(labels).classes_of(dict.fromkeys(names))
+    classes = np.array([meant[name] for name in names])
+    known = classes >= 0
+    if known.mean() < _NAMED:
+        return None
+    if len(classes) == len(labels) and (classes == np.arange(len(labels)))[known].all():
+        return ClassAxis(IMAGENET_1K, np.arange(len(labels), dtype=np.int16))
+    times = np.bincount(classes[known], minlength=len(labels))
+    doubtful = [i for i, index in enumerate(classes) if index == AMBIGUOUS or (index >= 0 and times[index] > 1)]
+    if doubtful:
+        raise InputError(
+            where,
+            f"{counted(len(doubtful), 'column')} of scores called by a name that is not one class's alone",
+            example=headers[doubtful[0]],
+            fix="Call the columns by wnid, or pass --class-axis FILE (a wnid a line, in the columns' order).",
+        )
+    return ClassAxis("the headers'", np.where(known, classes, -1).astype(np.int16))
 
 
 def _read_axis(path: Path, labels: LabelSpace) -> ClassAxis:

@@ -233,7 +233,7 @@ def _is_header(cells: Sequence[str]) -> bool:
     numeric = [cell for cell in stripped if _is_number(cell)]
     wnids = [cell for cell in stripped if is_wnid(cell)]
     if len(numeric) >= WIDE:
-        return numeric == [str(i) for i in range(len(numeric))]
+        return any(numeric == [str(i + start) for i in range(len(numeric))] for start in (0, 1))
     if numeric or 0 < len(wnids) < WIDE:
         return False
     return len(stripped) > 1 or meaning_of(stripped[0]) is not Meaning.UNKNOWN

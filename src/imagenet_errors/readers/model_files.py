@@ -16,7 +16,9 @@ from imagenet_errors.readers.fields import looks_like_image
 from imagenet_errors.readers.formats import ENDINGS
 
 _PART = re.compile(
-    r"(?P<base>.*?)[-_. ]?(?P<word>rank|part|shard|chunk|worker|gpu|proc|process)[-_=]?\d+(?:[-_. ].*)?", re.IGNORECASE
+    r"(?P<base>.*?)[-_. ]?(?P<word>rank|part|shard|chunk|worker|gpu|proc|process)[-_=]?\d+(?:[-_. ].*)?"
+    r"|(?P<before>.*?)[-_. ]?\d+[-_]?(?P<of>of)[-_]?\d+",
+    re.IGNORECASE,
 )
 _PARTITION = re.compile(r"[A-Za-z_][\w\-]*=[^/]*")
 """A folder of a partitioned table, as Spark, Hive and pyarrow name it: ``rank=0``."""
@@ -118,7 +120,9 @@ def _joined(files: Sequence[Path], folder: Path) -> list[ModelFiles]:
     groups: dict[tuple[str, str], list[Path]] = {}
     for path in files:
         found = _PART.fullmatch(model_name(path))
-        key = (found["base"], found["word"].lower()) if found else (str(path), "")
+        key = (str(path), "")
+        if found:
+            key = (found["base"] or found["before"] or "", (found["word"] or found["of"]).lower())
         groups.setdefault(key, []).append(path)
     models = []
     for (base, word), paths in groups.items():

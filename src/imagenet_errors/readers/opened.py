@@ -35,6 +35,10 @@ _LARGEST_PIPE = 1 << 31
 _PATIENCE_SECONDS = 5.0
 """How long the first bytes of a pipe are waited for; later ones as long as its writer lives."""
 _PIECE = 1 << 20
+_PACKED_PIECE = 1 << 14
+"""Bytes that are unpacked at once: to 16 MB at most."""
+_MOST_DEFLATED = 1032
+"""Bytes of text that a packed one can stand for at best; files that state more are cut short."""
 _ALWAYS_UNPACKED = 1 << 26
 _MOST_UNPACKED = 20
 """A packed text may unpack to 64 MB, a larger one to 20 times its size; predictions shrink to a tenth at best."""
@@ -89,22 +93,44 @@ class Opened:
         """
         limit = max(_ALWAYS_UNPACKED, _MOST_UNPACKED * len(self.content))
         n_stated = int.from_bytes(self.content[-4:], "little")
-        text = bytearray(limit + 1 if n_stated > limit else 0)  # what the last bytes state need not be unpacked
-        rest: bytes | memoryview = self.content
+        pieces: list[bytes] = []
+        is_bomb = limit < n_stated <= _MOST_DEFLATED * len(self.content)  # what the last bytes state
+        n_bytes = n_stated if is_bomb else 0
         with refusing_damage(self.path):
-            while len(rest) and len(text) <= limit:
-                unpack = zlib.decompressobj(wbits=31)
-                text += unpack.decompress(rest, limit + 1 - len(text))
-                if len(text) <= limit and not unpack.eof:
-                    raise EOFError("compressed file ended before the end-of-stream marker was reached")
-                rest = unpack.unused_data.lstrip(b"\0")
-        if len(text) > limit:
+            for piece in () if n_bytes else _gunzipped(self.content):
+                pieces.append(piece)
+                n_bytes += len(piece)
+                if n_bytes > limit:
+                    pieces.clear()
+                    break
+        if n_bytes > limit:
             raise InputError(
                 self.path,
                 f"{len(self.content):,} bytes that unpack to more than {limit:,}",
-                fix="No predictions shrink so much. If these do, unpack the file first.",
+                fix="No predictions shrink so much: is the file whole? If it is, unpack it first.",
             )
-        return replace(self, content=memoryview(text), packed=self.content)
+        return replace(self, content=memoryview(b"".join(pieces)), packed=self.content)
+
+
+def _gunzipped(packed: memoryview) -> Iterator[bytes]:
+    """Yield the text of all members, in pieces; zeros after a member are passed over, as gzip does.
+
+    Raises
+    ------
+    EOFError
+        The last member is cut short.
+    """
+    at = 0
+    while at < len(packed):
+        unpack = zlib.decompressobj(wbits=31)
+        while not unpack.eof:
+            part = packed[at : at + _PACKED_PIECE]
+            if not len(part):
+                raise EOFError("compressed file ended before the end-of-stream marker was reached")
+            yield unpack.decompress(part)
+            at += len(part) - len(unpack.unused_data)
+        if at < len(packed) and not packed[at]:
+            at = len(packed) - len(bytes(packed[at:]).lstrip(b"\0"))
 
 
 class _Stream(io.RawIOBase):
@@ -204,7 +230,7 @@ def _from_pipe(file: io.FileIO, path: Path) -> bytes:
     poll.register(file, select.POLLIN | select.POLLHUP)
     parts: list[bytes] = []
     n_bytes = 0
-    while poll.poll(None if parts else _PATIENCE_SECONDS * 1000):
+    while poll.poll(None if parts else _PATIENCE_SECONDS * 10**3):
         part = file.read(_PIECE)
         if not part:
             return b"".join(parts)

@@ -57,6 +57,48 @@ class ArrayScores:
 
 
 @dataclass(frozen=True, eq=False)
+class InnerScores:
+    """Some neighbouring columns of other scores."""
+
+    whole: ScoreSource
+    first: int
+    stop: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows n and outputs C."""
+        return self.whole.shape[0], self.stop - self.first
+
+    @property
+    def where(self) -> str:
+        """The file that it lies in."""
+        return self.whole.where
+
+    def chunks(self) -> Iterator[NDArray[np.floating[Any]]]:
+        """Yield blocks of rows as floats."""
+        for block in self.whole.chunks():
+            yield block[:, self.first : self.stop]
+
+
+def without_labels(raw: RawPredictions) -> RawPredictions:
+    """Leave out a first or last column of whole numbers beside scores that are none: labels saved with them."""
+    source = raw.scores
+    if source is None or raw.axis_labels is not None or source.shape[1] < 2 or not source.shape[0]:
+        return raw
+    head = next(iter(source.chunks()))
+    n_outputs = source.shape[1]
+    with np.errstate(invalid="ignore"):
+        is_whole = (np.trunc(head) == head).all(axis=0) & (head >= 0).all(axis=0) & (head < n_outputs + 1).all(axis=0)
+        is_label = is_whole & (head > 1).any(axis=0) & (len(head) > 1)
+    if is_label.sum() != 1 or not (is_label[0] or is_label[-1]):
+        return raw
+    kept = InnerScores(source, int(is_label[0]), n_outputs - int(is_label[-1]))
+    place = "first" if is_label[0] else "last"
+    note = f"The {place} of {n_outputs:,} columns holds whole numbers, as labels are; it was not taken for an output."
+    return replace(raw, scores=kept, n_outputs=kept.shape[1], notes=(*raw.notes, note))
+
+
+@dataclass(frozen=True, eq=False)
 class Top1:
     """The best of each row of a block, m rows.
 

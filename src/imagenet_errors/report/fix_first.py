@@ -22,7 +22,7 @@ from imagenet_errors.runs.tables import NOT_EVALUATED, RunTables
 
 SURE = 0.9
 """A model that gives its answer more than this is confident of it."""
-_CONFIDENCE_STEPS = 1000  # as the page keeps them
+_CONFIDENCE_STEPS = 10**3  # as the page keeps them
 _LEAST_EXCESS = 1.0
 _FEWEST_PEERS = 3
 KEYS = ("superclass", "label")

@@ -18,6 +18,7 @@ from imagenet_errors.chain import COUNTS_AS, DEFAULT_ORDER, ERROR_TYPES
 from imagenet_errors.files import csv_text
 from imagenet_errors.problems import InputError, printable
 from imagenet_errors.report.points import touched
+from imagenet_errors.runs.directory import TABLES, read_run_table
 from imagenet_errors.runs.manifest import read_manifest
 from imagenet_errors.shipped import needs
 
@@ -55,11 +56,12 @@ def read_leaderboard(run: Path) -> pa.Table:
     InputError
         The folder is no whole run directory.
     """
-    import pyarrow.parquet as pq
-
     manifest = read_manifest(run)
-    summary = pq.read_table(run / "summary.parquet")
-    counts = pq.read_table(run / "distribution.parquet")
+    summary, counts = (
+        read_run_table(run / f"{name}.parquet", schema, needed=needed)
+        for name, (schema, needed) in TABLES.items()
+        if name != "accuracy"
+    )
     whole = counts.filter(pc.equal(counts["group"], "all"))
     hanging = touched(manifest.stages_not_run, (*manifest.requested_stage_order, *DEFAULT_ORDER))
     for error_type in ERROR_TYPES:

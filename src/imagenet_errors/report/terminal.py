@@ -137,8 +137,7 @@ def _read_view(evaluation: Evaluation) -> Text:
     excluded = ", ".join(f"{holds.sum():,} {reason}" for reason, holds in annotations.exclusions.items() if holds.any())
     lines = [
         f"Data set: {evaluation.basis.inputs.data_set.title}",
-        f"Predictions: {evaluation.judged.class_rule}",
-        f"Labels: {evaluation.basis.label_set}",
+        f"Labels: {evaluation.basis.label_set}; predictions: {evaluation.judged.class_rule}",
         f"Annotations: {counted(len(annotations), 'image')}, {annotations.evaluated.sum():,} evaluated, "
         f"{(~annotations.evaluated).sum():,} excluded{f' ({excluded})' if excluded else ''}",
         *(f"Evidence: {note}" for note in evaluation.basis.notes),

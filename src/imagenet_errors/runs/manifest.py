@@ -19,6 +19,8 @@ from imagenet_errors.readers.label_files import MIN_PROBABILITY
 from imagenet_errors.tables import Intake
 
 NAME = "run.json"
+LABELS = "labels.parquet"
+"""The original labels of a run whose images' labels no file tells; named in ``more_annotations`` without a folder."""
 LAYOUT = 2
 """Raised when a reader of the run directory must know; runs without it are of layout 1."""
 
@@ -150,7 +152,8 @@ def read_manifest(run: Path) -> Manifest:
         what = f"was written by imagenet-errors {manifest.version}, which is newer"
         raise InputError(path, what, fix="Update imagenet-errors, or evaluate again.")
     _check_models(manifest.models, path)
-    return manifest
+    more = [str((run / name).resolve()) if name == LABELS else name for name in manifest.more_annotations]
+    return msgspec.structs.replace(manifest, more_annotations=more)
 
 
 def is_run(folder: Path) -> bool:
