@@ -1,12 +1,21 @@
 """Images are found in class folders or flat, in an order that never changes."""
 
 import os
+import struct
+import zlib
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from imagenet_errors.image_folder import files_of_rows, image_files, labelled_images, read_folder, refuse_missing
+from imagenet_errors.image_folder import (
+    decoded,
+    files_of_rows,
+    image_files,
+    labelled_images,
+    read_folder,
+    refuse_missing,
+)
 from imagenet_errors.images import ImageIndex, val_file_names
 from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.problems import InputError
@@ -191,3 +200,20 @@ def test_a_sample_has_so_many_of_each_class_and_is_always_the_same(tmp_path):
     assert np.bincount(sample.classes).tolist() == [3, 3, 1]
     assert sample.files == images.sample(3).files
     assert set(sample.files) < set(images.sample(4).files) < set(images.files)
+
+
+def test_a_picture_that_claims_to_be_huge_is_damage_and_memory_that_runs_out_is_not(tmp_path, monkeypatch):
+    from PIL import Image
+
+    header = b"IHDR" + struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0)
+    chunks = [struct.pack(">I", len(one) - 4) + one + struct.pack(">I", zlib.crc32(one)) for one in (header, b"IDATx")]
+    (tmp_path / "huge.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(chunks))
+    with pytest.raises(InputError, match=r"huge\.png: cannot be read as an image: Image size"):
+        decoded(tmp_path / "huge.png")
+
+    def starve(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(Image, "open", starve)
+    with pytest.raises(MemoryError):
+        decoded(tmp_path / "huge.png")

@@ -6,6 +6,7 @@ import pytest
 import imagenet_errors as ie
 from imagenet_errors.datasets import load_dataset
 from imagenet_errors.metric import ACCURACIES
+from patience import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -126,7 +127,7 @@ def test_two_workers_are_one_call(val_images, annotations, tmp_path):
     workers = [
         subprocess.Popen([*command, str(rank), *arguments], stdout=subprocess.PIPE, text=True) for rank in range(2)
     ]
-    said = [worker.communicate(timeout=300)[0] for worker in workers]
+    said = [worker.communicate(timeout=PATIENCE_SECONDS)[0] for worker in workers]
     assert [worker.returncode for worker in workers] == [0, 0]
     agrees(ast.literal_eval(said[0].strip().splitlines()[-1]), val_images, annotations)
 

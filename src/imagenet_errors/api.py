@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from imagenet_errors.chain import DEFAULT_ORDER, ERROR_TYPES
 from imagenet_errors.evaluation import evaluate as evaluate_all
@@ -25,6 +24,7 @@ from imagenet_errors.readers.annotations import UnlabelledError, labels_told_by_
 from imagenet_errors.readers.label_files import MIN_PROBABILITY
 from imagenet_errors.readers.memory import in_memory, is_path
 from imagenet_errors.readers.predictions import ReadRules
+from imagenet_errors.runs.directory import TABLES, VERDICTS, read_run_table
 from imagenet_errors.runs.manifest import Manifest, read_manifest
 from imagenet_errors.why import DecisionPath, decision_path, row_of, why
 
@@ -216,7 +216,7 @@ class Run:
         InputError
             The model is not in the run, or it has several and none is named.
         """
-        return pq.read_table(self.folder / "verdicts" / f"{self._model(model)}.parquet", partitioning=None)
+        return read_run_table(self.folder / "verdicts" / f"{self._model(model)}.parquet", VERDICTS, needed=())
 
     def errors(self, model: str | None = None, *, type: str | None = None) -> pa.Table:  # noqa: A002
         """Return a model's top-1 errors, or those of one error type.
@@ -283,7 +283,8 @@ class Run:
         return Run(Path(out))
 
     def _table(self, name: str) -> pa.Table:
-        return pq.read_table(self.folder / f"{name}.parquet", partitioning=None)
+        schema, needed = TABLES[name]
+        return read_run_table(self.folder / f"{name}.parquet", schema, needed=needed)
 
     def _model(self, model: str | None) -> str:
         if model is None and len(self.models) == 1:

@@ -162,7 +162,7 @@ def _of_classes(path: Path) -> Dataset:
 def _read(path: Path) -> _File:
     try:
         return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _File)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, msgspec.ValidationError) as error:
         raise InputError(
             path, f"describes no data set: {error}", fix="docs/datasets.md tells how one is written."
         ) from None

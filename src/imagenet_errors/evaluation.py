@@ -46,7 +46,6 @@ from imagenet_errors.runs.manifest import (
     Manifest,
     data_set_facts,
     evidence_places,
-    file_facts,
     intake_facts,
 )
 from imagenet_errors.runs.model_facts import facts_of_file, facts_of_name, n_classes_of_file, with_facts
@@ -311,13 +310,8 @@ def save(
         ``out`` cannot be written to.
     """
     with writing_run(out) as writer:
-        results = _write_models(writer, judged, progress=progress)
-        evaluation = Evaluation(
-            judged,
-            tuple(results),
-            (*failed, *judged.mistakes.failures),
-            {each.model: known for each in judged.mistakes.models if (known := _facts(each)) is not None},
-        )
+        results, facts = _write_models(writer, judged, progress=progress)
+        evaluation = Evaluation(judged, results, (*failed, *judged.mistakes.failures), facts)
         _write_tables(writer, evaluation)
         if judged.basis.told_in_memory:
             writer.table(LABELS, annotations_table(judged.basis.annotations).select(["file_name", "label"]))
@@ -330,15 +324,21 @@ def _facts(model: ModelPredictions) -> dict[str, Any] | None:
     return facts_of_file(model.source) or facts_of_name(model.model)
 
 
-def _write_models(writer: RunWriter, judged: Judged, *, progress: Progress) -> list[ModelResult]:
-    def finish(model: ModelPredictions) -> ModelResult:
+def _write_models(
+    writer: RunWriter, judged: Judged, *, progress: Progress
+) -> tuple[tuple[ModelResult, ...], dict[str, dict[str, Any]]]:
+    """Write each model's verdicts; return its figures, and what is known of it beside them."""
+
+    def finish(model: ModelPredictions) -> tuple[ModelResult, dict[str, Any] | None]:
         predictions = model.load()
         verdicts = judged.look_up(predictions)
         writer.verdicts(model.model, judged.columns(predictions, *verdicts))
-        return judged.result(model, predictions, verdicts)
+        return judged.result(model, predictions, verdicts), _facts(model)
 
     models = judged.mistakes.models
-    return list(progress("Writing verdicts", in_turn(finish, models), len(models)))
+    done = list(progress("Writing verdicts", in_turn(finish, models), len(models)))
+    facts = {result.model: known for result, known in done if known is not None}
+    return tuple(result for result, _ in done), facts
 
 
 def _write_tables(writer: RunWriter, evaluation: Evaluation) -> None:
@@ -354,10 +354,19 @@ def _write_tables(writer: RunWriter, evaluation: Evaluation) -> None:
 def _read_files(mistakes: Mistakes) -> list[InputFile]:
     """Return the predictions files by the hash of the bytes that were read, even where they are gone by now."""
     hashes = {model.source: model.intake.sha256 for model in mistakes.models if model.intake.sha256}
-    return [
-        InputFile(written(path.resolve()), path.stat().st_size if path.exists() else 0, sha256)
-        for path, sha256 in hashes.items()
-    ]
+    return [_input_file(path, _size_of(path), sha256) for path, sha256 in hashes.items()]
+
+
+def _input_file(path: Path, n_bytes: int, sha256: str) -> InputFile:
+    return InputFile(written(path.resolve()), n_bytes, sha256)
+
+
+def _size_of(path: Path) -> int:
+    """Return a file's size in bytes, 0 of one that is gone."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _manifest(evaluation: Evaluation, command: Sequence[str]) -> Manifest:
@@ -392,7 +401,7 @@ def _manifest(evaluation: Evaluation, command: Sequence[str]) -> Manifest:
         stages_not_run=evaluation.chain.not_run,
         evidence=evidence_places(basis.inputs),
         evidence_notes={name: list(notes) for name, notes in basis.evidence.notes.items()},
-        inputs=[*_read_files(mistakes), *(file_facts(path) for path in basis.inputs.files if path.is_file())],
+        inputs=[*_read_files(mistakes), *(_input_file(*file) for file in basis.own_files)],
         judged_by=list(basis.judged_by),
         models={model: intake_facts(intake) for model, intake in evaluation.intakes.items()},
         failures=[FailureFacts(each.model, each.file, each.reason) for each in evaluation.failures],

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -78,6 +79,30 @@ def _is_text(path: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def decoded(path: Path, *, in_colours: bool = True, draft_side: int = 0) -> Any:
+    """Return an image as Pillow has it, its pixels decoded; ``draft_side``: a JPEG may be decoded this small.
+
+    Raises
+    ------
+    InputError
+        It cannot be decoded, or would take more memory than pictures do. A file that is not there and memory that
+        ran out are raised as they are: then something else is wrong than the image.
+    """
+    from PIL import Image
+
+    try:
+        with Image.open(path) as image:
+            if draft_side:
+                image.draft("RGB", (draft_side, draft_side))
+            image.load()
+            return image.convert("RGB") if in_colours else image
+    except (FileNotFoundError, MemoryError):
+        raise
+    except Exception as error:  # decoders raise all kinds on damaged files
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(path, f"cannot be read as an image: {reason}", fix="Replace the file.") from None
 
 
 def files_of_rows(folder: Path, images: ImageIndex) -> dict[int, str]:

@@ -46,10 +46,14 @@ class Numbering:
 
     @cached_property
     def pattern(self) -> str:
-        """A regular expression that finds the number in a name with folders, a wnid behind it or other endings."""
+        """A regular expression that finds the number in a name with folders, a wnid behind it or other endings.
+
+        Names may be addresses (``...%2FILSVRC2012_val_00000001.JPEG?sig=1``) or shortened (``val_00000001``).
+        """
         prefix = re.escape(self.prefix)
         number = f"(?P<number>[0-9]{{{self.n_digits}}})"
-        return rf"(?i)(?:^|[/\\]|{prefix}){number}(?:_n[0-9]{{8}})?(?:\.[a-z][a-z0-9]*)*$"
+        before = rf"(?:(?:^|[/\\]|%2F)(?:(?:imagenet[_-])?val[_-])?|{prefix})"
+        return rf"(?i){before}{number}(?:_n[0-9]{{8}})?(?:\.[a-z][a-z0-9]*)*(?:[?#].*)?$"
 
     @cached_property
     def example(self) -> str:

@@ -15,9 +15,10 @@ from imagenet_errors.chain import DEFAULT_ORDER, ERROR_TYPES, STAGES, Chain, Wal
 from imagenet_errors.datasets import IMAGENET, REAL, Dataset, load_dataset
 from imagenet_errors.downloads import FileFacts, at_hand, facts_of, names_for, resolve, resolve_all
 from imagenet_errors.evidence.sources import OPTIONS, Evidence, load_evidence
+from imagenet_errors.files import sha256_of
 from imagenet_errors.label_sets import COMBINATIONS
 from imagenet_errors.labels import LabelSpace
-from imagenet_errors.problems import InputError
+from imagenet_errors.problems import InputError, refuse_absent
 from imagenet_errors.readers.annotations import (
     LabelRules,
     UnlabelledError,
@@ -27,6 +28,7 @@ from imagenet_errors.readers.annotations import (
 )
 from imagenet_errors.readers.label_files import MIN_PROBABILITY, LabelFile, read_label_file
 from imagenet_errors.readers.model_files import model_files
+from imagenet_errors.readers.opened import changed, state_of
 from imagenet_errors.severity import graded
 from imagenet_errors.tables import REJECTED_LABELS, Annotations, Verdicts
 
@@ -177,8 +179,7 @@ class Inputs:
             if not is_named(name):
                 resolve(name, "--annotations")
         for path in self.files:
-            if not path.exists():
-                raise InputError(path, "no such file", fix="Check the path.")
+            refuse_absent(path)
             if path.is_dir() and path not in folders:
                 raise InputError(path, "is a folder", fix="Name a file.")
         if self.rejected_labels not in REJECTED_LABELS:
@@ -207,6 +208,8 @@ class Basis:
     chain: Chain
     judged_by: tuple[FileFacts, ...] = ()
     """The files of labels and evidence as they were loaded; published ones with address, commit and licence."""
+    own_files: tuple[tuple[Path, int, str], ...] = ()
+    """The user's own among them: path, size in bytes and sha256 of what was read."""
     told_in_memory: bool = False
     """Whether no file, but names (and labels) in memory told the original labels."""
 
@@ -248,9 +251,10 @@ def load_basis(inputs: Inputs, predictions: Sequence[Path] = (), *, told_by: Seq
     Raises
     ------
     InputError
-        Something named cannot be used; the text says what.
+        Something named cannot be used, or changed while it was read; the text says what.
     """
     inputs.check()
+    before = {path: state_of(path.stat()) for path in inputs.files}
     in_memory = False
     try:
         annotations = load_annotations(inputs)
@@ -261,8 +265,17 @@ def load_basis(inputs: Inputs, predictions: Sequence[Path] = (), *, told_by: Seq
     given = {**({"superclasses": (own,)} if own else {}), **inputs.evidence}
     evidence = _told(load_evidence(given, annotations, labels), inputs.data_set, annotations)
     chain = build_chain(evidence, inputs.stage_order).without(_useless(inputs, annotations))
-    files = facts_of(*inputs.published_files, *inputs.files)
-    return Basis(inputs, labels, annotations, evidence, chain, files, in_memory)
+    judged_by = facts_of(*inputs.published_files, *inputs.files)
+    own_files = [(path, path.stat().st_size, sha256_of(path)) for path in inputs.files if path.is_file()]
+    _refuse_changed(before)
+    return Basis(inputs, labels, annotations, evidence, chain, judged_by, tuple(own_files), in_memory)
+
+
+def _refuse_changed(before: Mapping[Path, tuple[int, int]]) -> None:
+    """Refuse files that changed since: their hashes would not be those of what was read."""
+    for path, state in before.items():
+        if not path.exists() or state_of(path.stat()) != state:
+            raise changed(path)
 
 
 def _completed(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import signal
@@ -132,6 +133,8 @@ def _run(arguments: list[str]) -> int:
     try:
         arguments = _heard(arguments)
         app = program(arguments)
+        gc.freeze()
+        gc.enable()
         _end_on_signals()
         status = app(arguments) or 0
         sys.stdout.flush()

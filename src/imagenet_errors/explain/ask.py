@@ -48,6 +48,7 @@ class ExplainRequest:
     also: tuple[str, ...] = ()
     members: tuple[str, ...] = ()
     input_dropout: float = 1.0
+    compiled: bool = False
     run_model: str = ""
     out: Path | None = None
     settings: Settings = field(default_factory=Settings)
@@ -71,6 +72,7 @@ def explain(request: ExplainRequest, *, engine: Engine, tell: Tell) -> Explained
         input_dropout=request.input_dropout,
         dataset=manifest.dataset,
         classes=manifest.as_inputs().classes,
+        compiled=request.compiled,
     )
     questions = choose_questions(request.run, name, request.images, request.choice)
     judge = judge_by(load_basis(manifest.as_inputs()))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -217,17 +218,21 @@ def pair_columns(
     classifier: Classifier, paths: Sequence[Path], image: NDArray[np.int64], label: NDArray[np.int16]
 ) -> Floats:
     """Return float64 [n, F + 1]: features of the image times the weights of the label, and their sum (the logit)."""
+    products = features_of_files(classifier, tuple(paths))[image] * label_weights(classifier, label)
+    return np.column_stack((products, products.sum(axis=1)))
+
+
+@lru_cache(maxsize=8)
+def features_of_files(classifier: Classifier, paths: tuple[Path, ...]) -> Floats:
+    """Return float64 [m, F] of image files; kept, since figures and maps both need them."""
     import torch
 
     at_once = classifier.settings.batch_size
-    features = np.concatenate(
-        [
-            features_of(classifier, torch.stack([classifier.see(path) for path in paths[start : start + at_once]]))
-            for start in range(0, len(paths), at_once)
-        ]
-    )
-    products = features[image] * label_weights(classifier, label)
-    return np.column_stack((products, products.sum(axis=1)))
+    parts = [
+        features_of(classifier, torch.stack([classifier.see(path) for path in paths[start : start + at_once]]))
+        for start in range(0, len(paths), at_once)
+    ]
+    return np.concatenate(parts)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imagenet_errors.image_folder import ImageFolder
+from imagenet_errors.image_folder import ImageFolder, decoded
 from imagenet_errors.predict.networks import Head, Network
 from imagenet_errors.predict.settings import Settings
 from imagenet_errors.problems import InputError
@@ -58,15 +58,12 @@ class Decoding:
     def __getitem__(self, row: int) -> tuple[Any, bool]:
         """Return float [3, H, W] and whether the image could be decoded."""
         import torch
-        from PIL import Image
 
         try:
-            with Image.open(self.images.root / self.images.paths[row]) as image:
-                return self.transform(image.convert("RGB")), True
-        except FileNotFoundError:
-            raise
-        except (OSError, SyntaxError, ValueError):  # Pillow's ways of saying that a file is damaged
+            image = decoded(self.images.root / self.images.paths[row])
+        except InputError:
             return torch.zeros(self.size), False
+        return self.transform(image), True
 
 
 @dataclass

@@ -20,13 +20,17 @@ from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.axis_tables import shipped_axes
 from imagenet_errors.readers.formats import recognised
-from imagenet_errors.readers.label_text import label_texts
+from imagenet_errors.readers.label_text import AMBIGUOUS, label_texts
 from imagenet_errors.readers.opened import Opened, opened
 
 IMAGENET_1K = "imagenet-1k"
 BACKGROUND_FIRST = "1001"
 DEVKIT = "devkit"
 """The order of ids in which the development kit of ImageNet's challenge and darknet count classes (the kit from 1)."""
+FILES_OWN = "the file's own"
+"""The axis that a file's own headers give."""
+_NAMED = 0.9
+"""Share of headers that are names of classes from which on they give the axis."""
 _WIDEST = 100_000
 _WNIDS = "Write a wnid a line, in output order."
 _NUMBERED = re.compile(r"[\"']?(?P<index>\d{1,9})[\"']?(?:\s*[,;:\t|]\s*|\s+)(?P<name>\S.*)")
@@ -50,6 +54,12 @@ class ClassAxis:
     def positions(self) -> NDArray[np.int64]:
         """The positions that hold one of the classes, ascending."""
         return np.flatnonzero(self.class_at >= 0)
+
+    def lacks(self, labels: LabelSpace) -> NDArray[np.int64]:
+        """Return the classes that stand at no position, ascending."""
+        stands = np.zeros(len(labels), dtype=np.bool_)
+        stands[self.class_at[self.positions]] = True
+        return np.flatnonzero(~stands)
 
     def classes_of(self, positions: NDArray[np.integer]) -> NDArray[np.int16]:
         """Return int16 [n]: the class at each position; -1 for none and for positions outside the axis."""
@@ -116,6 +126,34 @@ def _axis_of(name: str, classes_at: Sequence[int], labels: LabelSpace, *, where:
             fix="Write each class once.",
         )
     return ClassAxis(name, class_at)
+
+
+def axis_of_headers(headers: Sequence[str], labels: LabelSpace, *, where: Path) -> ClassAxis | None:
+    """Return the axis of columns that are called like classes; None where they are not.
+
+    Raises
+    ------
+    InputError
+        The columns are in an order of their own, and several are called like one class.
+    """
+    names = [re.sub(r"\.\d$", "", header) for header in headers]  # pandas numbers repeated headers
+    meant = label_texts(labels).classes_of(dict.fromkeys(names))
+    classes = np.array([meant[name] for name in names])
+    known = classes >= 0
+    if known.mean() < _NAMED:
+        return None
+    if len(classes) == len(labels) and (classes == np.arange(len(labels)))[known].all():
+        return ClassAxis(IMAGENET_1K, np.arange(len(labels), dtype=np.int16))
+    times = np.bincount(classes[known], minlength=len(labels))
+    doubtful = [i for i, index in enumerate(classes) if index == AMBIGUOUS or (index >= 0 and times[index] > 1)]
+    if doubtful:
+        raise InputError(
+            where,
+            f"{counted(len(doubtful), 'column')} of scores called by a name that is not one class's alone",
+            example=headers[doubtful[0]],
+            fix="Call the columns by wnid, or pass --class-axis FILE (a wnid a line, in the columns' order).",
+        )
+    return ClassAxis("the headers'", np.where(known, classes, -1).astype(np.int16))
 
 
 def _read_axis(path: Path, labels: LabelSpace) -> ClassAxis:

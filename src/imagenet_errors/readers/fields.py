@@ -20,7 +20,7 @@ import pyarrow.types as pt
 from imagenet_errors.images import val_numbering
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.cells import looks_like_a_list, parse_list_cells, unwrapped
-from imagenet_errors.readers.headers import Meaning, meaning_of
+from imagenet_errors.readers.headers import Meaning, meaning_of, words_of
 from imagenet_errors.readers.opened import refusing_damage
 
 _SAMPLE = 200
@@ -289,12 +289,14 @@ def is_wnid(text: str) -> bool:
 
 
 def _join_families(fields: list[Field]) -> list[Field]:
-    """Join columns whose headers differ by a running number only (from 0 or 1) and hold alike values."""
+    """Join columns whose headers differ by a running number only (from 0 or 1) and hold alike values.
+
+    The number may stand inside: ``top1_class``, ``top2_class``."""
     families: dict[tuple[str, bool], dict[int, Field]] = {}
     for field in fields:
-        match = re.fullmatch(r"(.*?)[ _.\-]?(\d+)", field.header)
+        match = re.fullmatch(r"(.*?)[ _.\-]?(\d+)(\D*)", field.header)
         if match and not field.is_list and match[1] != POSITIONAL and not is_wnid(field.header):
-            families.setdefault((match[1], field.content in TEXTUAL), {})[int(match[2])] = field
+            families.setdefault((match[1] + match[3], field.content in TEXTUAL), {})[int(match[2])] = field
     joined: dict[int, Field] = {}
     for (base, _), members in families.items():
         numbers = sorted(members)
@@ -319,15 +321,28 @@ def _cells(array: pa.Array) -> list[str]:
 
 
 def _join_positional(fields: list[Field]) -> list[Field]:
-    """Join columns of classes without headers into ranks: three and more that never name a class twice in a row."""
+    """Join columns of classes without headers into ranks: three and more that never name a class twice in a row.
+
+    Equally many columns of numbers beside them are their values, if they fall from rank to rank."""
     loose = [field for field in fields if is_positional(field) and field.n_values == 1 and not field.is_list]
     ranks = [field for field in loose if field.content in (Content.INTEGER, Content.WNID)]
-    others = {field.content for field in loose} - {Content.INTEGER, Content.WNID, Content.IMAGE}
+    values = [field for field in loose if field.content is Content.NUMBER]
+    others = [field for field in loose if field not in (*ranks, *values) and field.content is not Content.IMAGE]
     if not 3 <= len(ranks) <= _MOST_RANKS or others or _repeat_classes(ranks) or _counts_up(ranks[0]):
         return fields
-    taken = set(map(id, ranks))
+    if values and not (len(values) == len(ranks) and _fall(values)):
+        return fields
+    taken = set(map(id, (*ranks, *values)))
     family = replace(_family(POSITIONAL, ranks), meaning=Meaning.RANKS)
-    return [field for field in fields if id(field) not in taken] + [family]
+    beside = [replace(_family(POSITIONAL, values), meaning=Meaning.CONFIDENCE)] if values else []
+    return [field for field in fields if id(field) not in taken] + [family, *beside]
+
+
+def _fall(fields: Sequence[Field]) -> bool:
+    """Say whether the numbers of each row fall from column to column."""
+    rows = zip(*(_cells(field.members[0][:_SAMPLE]) for field in fields), strict=True)
+    numbers = [[_number(cell) for cell in row] for row in rows]
+    return all(None not in (a, b) and a >= b for row in numbers for a, b in pairwise(row))  # type: ignore[operator]
 
 
 def _counts_up(field: Field) -> bool:
@@ -341,20 +356,25 @@ def _family(base: str, ordered: list[Field]) -> Field:
     contents = {field.content for field in ordered}
     content = Content.NUMBER if Content.NUMBER in contents else ordered[0].content
     header = f"{ordered[0].header}..{ordered[-1].header}"
-    return Field(header, meaning_of(base), content, tuple(field.members[0] for field in ordered))
+    meaning = meaning_of(base)
+    if meaning is Meaning.CLASS and "top" in words_of(base):
+        meaning = Meaning.RANKS
+    return Field(header, meaning, content, tuple(field.members[0] for field in ordered))
 
 
 def _join_wide(fields: list[Field]) -> list[Field]:
-    """Join many number columns that no header explains into one class axis, in the file's order."""
-    loose = [
-        field
-        for field in fields
-        if field.n_values == 1 and field.meaning is Meaning.UNKNOWN and field.content in NUMERIC and not field.is_list
-    ]
-    if len(loose) < WIDE:
+    """Join many number columns that no header explains into one class axis, in the file's order.
+
+    Headers that are names of classes can say something by chance (file, model T): what lies between belongs to it."""
+    single = [field.n_values == 1 and field.content in NUMERIC and not field.is_list for field in fields]
+    unknown = [i for i, one in enumerate(single) if one and fields[i].meaning is Meaning.UNKNOWN]
+    if len(unknown) < WIDE:
         return fields
+    between = range(unknown[0], unknown[-1])
+    inside = {i for i in between if single[i] and fields[i].content is Content.NUMBER}
+    loose = [fields[i] for i in sorted(inside | set(unknown))]
     headers = tuple(field.header for field in loose)
-    labels = headers if all(map(is_wnid, headers)) else None
+    labels = None if any(re.search(r"\d$", header) and not is_wnid(header) for header in headers) else headers
     members = tuple(field.members[0] for field in loose)
     taken = set(map(id, loose))
     axis = Field(f"{headers[0]}..{headers[-1]}", Meaning.UNKNOWN, Content.NUMBER, members, labels)

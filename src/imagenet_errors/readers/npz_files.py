@@ -183,8 +183,11 @@ def _dense(members: list[_Member], stated: str | None, path: Path) -> _Member | 
         if not found:
             raise InputError(path, f"no array [n, C] named {stated!r}", fix=f"It has {_listed(members)}.")
         return found[0]
-    has_class = any(meaning_of(member.key) is Meaning.PREDICTION and len(member.shape) == 1 for member in members)
-    has_class |= any(meaning_of(member.key) is Meaning.RANKS for member in members)
+    has_class = any(
+        (meaning_of(member.key) is Meaning.PREDICTION and (len(member.shape) == 1 or member.dtype.kind in "iu"))
+        or meaning_of(member.key) is Meaning.RANKS
+        for member in members
+    )
     candidates = [
         member
         for member in members

@@ -65,7 +65,7 @@ def suspicion(label: NDArray[np.integer], top1: NDArray[np.integer], labels: Lab
     deviations = kinship(label, top1, labels) if _are_synsets(labels) else 0.0
     n_classes, agreement = _agreement(label, top1)
     if n_classes >= _ENOUGH_CLASSES and agreement > _SAME_LABEL and deviations < _CLOSE_KIN * len(label) ** 0.5:
-        return _relabelled(right, agreement, _axis_that_fits(label, top1, labels))
+        return _relabelled(right, agreement, axis_that_fits(label, top1, labels))
     if deviations > MIN_DEVIATIONS:
         return None
     return Suspicion(
@@ -196,7 +196,28 @@ def _agreement(label: NDArray[np.integer], top1: NDArray[np.integer]) -> tuple[i
     return int(several.sum()), float(np.mean(alike[several] / pairs[several]))
 
 
-def _axis_that_fits(label: NDArray[np.integer], top1: NDArray[np.integer], labels: LabelSpace) -> str:
+def relabelled(label: NDArray[np.integer], top1: NDArray[np.integer]) -> str:
+    """Return how often images of one predicted class have the same label, if that tells of renamed classes; else ""."""
+    n_classes, agreement = _agreement(label, top1)
+    is_told = len(label) >= ENOUGH_ROWS and n_classes >= _ENOUGH_CLASSES and agreement > _SAME_LABEL
+    return f"{agreement:.0%}" if is_told else ""
+
+
+def folders_moved(label: NDArray[np.integer], top1: NDArray[np.integer], labels: LabelSpace) -> bool:
+    """Say whether whole classes of rows are in another place, rather than the classes renamed.
+
+    Both look alike but for the mistakes, which are kin of what the images show in the right one of the two readings.
+    """
+    beside = np.zeros((len(labels), len(labels)), dtype=np.int64)
+    np.add.at(beside, (label, top1), 1)
+    usual, named = beside.argmax(axis=1), beside.argmax(axis=0)
+    wrong = top1 != usual[label]
+    if np.count_nonzero(wrong) < ENOUGH_ROWS:
+        return False
+    return kinship(usual[label[wrong]], top1[wrong], labels) > kinship(label[wrong], named[top1[wrong]], labels)
+
+
+def axis_that_fits(label: NDArray[np.integer], top1: NDArray[np.integer], labels: LabelSpace) -> str:
     """Return the known order of classes in which most predictions are right; empty for none."""
     if not labels.is_imagenet:
         return ""

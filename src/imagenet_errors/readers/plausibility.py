@@ -42,6 +42,8 @@ _BEYOND = 0.1
 """Share of rows with labels beyond the largest predicted class. Real models at most 0.03; uint8: 0.74."""
 _ROWS_BEYOND = 50
 _CLASSES_BEYOND = 10
+_HALF = 0.5
+"""Predictions that number the file's own classes from 0, though half of the images have labels beyond: no accident."""
 """Real models: 5 classes at most, of 200 mistakes."""
 _CLOSE_TO_THE_END = 0.9
 _EXACT_IN_BFLOAT16 = 256
@@ -99,7 +101,7 @@ def judge(reading: Reading) -> Judgement:
         are = "is" if len(reading) == 1 else "are"
         return Judgement(None, (f"{n_rows} {are} too few to tell whether rows and classes are in order ({right})",))
     unchecked = [check.fault for check in CHECKS if check.lacks_power(reading)]
-    notes = (f"{n_rows}: too few, or too few right, to exclude {'; '.join(unchecked)}",) if unchecked else ()
+    notes = (f"{n_rows}: too few, or too few right, to check for {'; '.join(unchecked)}",) if unchecked else ()
     return Judgement(None, (*notes, *_twins(reading)))
 
 
@@ -170,6 +172,13 @@ def _cut_off(reading: Reading) -> Suspicion | None:
     largest = int(reading.top1.max())
     beyond = reading.n_labelled[largest + 1 :]
     n_beyond = int(beyond.sum())
+    n_labels = int(np.count_nonzero(reading.n_labelled))
+    if n_labels > 1 and largest < n_labels and n_beyond > _HALF * len(reading):
+        return Suspicion(
+            f"images of {n_labels:,} classes, and only classes 0 to {largest} are predicted, though {n_beyond:,} of "
+            f"{len(reading):,} images have a larger label: the model has a head of these classes alone",
+            f"Pass --class-axis FILE (a wnid a line, in output order). {AS_IT_IS}",
+        )
     if n_beyond < max(_BEYOND * len(reading), _ROWS_BEYOND) or np.count_nonzero(beyond) < _CLASSES_BEYOND:
         return None
     what = f"no class above {largest} is predicted, though {n_beyond:,} of {len(reading):,} images have such a label"

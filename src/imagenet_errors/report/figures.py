@@ -311,14 +311,14 @@ def _type_legend(figure: Figure, points: Points) -> None:
     there = [look for place, look in enumerate(looks()) if place and points.counts[:, 0, place].any()]
     handles = [Patch(color=look.light, label=in_prose(look.name)) for look in there]
     if points.open_types:
-        handles.append(Patch(facecolor="white", edgecolor=_SOFT, hatch="///", label="hangs on missing evidence"))
+        handles.append(Patch(facecolor="white", edgecolor=_SOFT, hatch="///", label="depends on missing evidence"))
     figure.legend(handles=handles, loc="outside lower center", ncols=min(4, len(handles)), fontsize=6.5)
 
 
 def dumbbell(request: FigureRequest) -> Figure:
     """Return few models' shares of multi-label errors, a panel for each type, beside the line through the published.
 
-    Types that hang on missing evidence stand together, as far as their share is exact only together.
+    Types that depend on missing evidence stand together, as far as their share is exact only together.
     """
     from matplotlib.figure import Figure
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -172,13 +171,6 @@ def _check_models(models: Mapping[str, Any], path: Path) -> None:
 def manifest_bytes(manifest: Manifest) -> bytes:
     """Return the file's content, indented for people."""
     return msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
-
-
-def file_facts(path: Path) -> InputFile:
-    """Return a file's place, size in bytes and sha256."""
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return InputFile(written(path.resolve()), path.stat().st_size, digest)
 
 
 def intake_facts(intake: Intake) -> dict[str, Any]:
