@@ -9,7 +9,8 @@ module level and decorated classes included). Places are drawn by --seed, evenly
 place; --sample 0 takes every place. Everything happens in a copy under --work (default: a temporary folder), which
 also keeps the outcomes: a run that was stopped goes on, --again tries those once more that survived.
 
-A map of which test runs which line is made first. A change is judged by the tests that run its statement, quick ones
+A map of which test runs which line is made first, and kept up with the tests; --remap makes it anew, which is due
+when lines of the core have moved (with an old one fewer changes are noticed, never more). A change is judged by the tests that run its statement, quick ones
 and those of its own file first, then by the others that run its module, both within a budget of seconds; the first
 failure ends it. Tests run in forks of this process, which has the libraries loaded, but not the package.
 """
@@ -318,7 +319,7 @@ def _of_line(lines: Path, package: Path, usable: frozenset[str]) -> dict[str, di
 
 def _measure(work: Path, paths: Sequence[str]) -> None:
     """Run in a fork: the tests of these files, with the lines they run."""
-    os.environ["COVERAGE_FILE"] = str(work / "lines.coverage")
+    os.environ |= {"COVERAGE_FILE": str(work / "lines.coverage"), "COVERAGE_CORE": "ctrace"}  # others know no contexts
     plugin = _Seconds()
     _pytest(work, ["--cov=imagenet_errors", "--cov-append", "--cov-context=test", "--cov-report=", *paths], [plugin])
     facts: dict[str, dict[str, Any]] = defaultdict(lambda: {"seconds": {}, "failed": []})
@@ -511,6 +512,9 @@ def copied(work: Path) -> dict[str, str]:
             shutil.copytree(TOP / name, work / "copy" / name, ignore=ignored, dirs_exist_ok=True)
         else:
             shutil.copy2(TOP / name, work / "copy" / name)
+    for path in (work / "copy" / "tests").rglob("*.py"):
+        if not (TOP / path.relative_to(work / "copy")).exists():
+            path.unlink()
     for name in ("tmp", "home"):
         (work / name).mkdir(exist_ok=True)
     shared = Path(os.environ.get("IMAGENET_ERRORS_SHARED", TOP.parent / "shared" / "data"))
