@@ -10,9 +10,10 @@ place; --sample 0 takes every place. Everything happens in a copy under --work (
 also keeps the outcomes: a run that was stopped goes on, --again tries those once more that survived.
 
 A map of which test runs which line is made first, and kept up with the tests; --remap makes it anew, which is due
-when lines of the core have moved (with an old one fewer changes are noticed, never more). A change is judged by the tests that run its statement, quick ones
-and those of its own file first, then by the others that run its module, both within a budget of seconds; the first
-failure ends it. Tests run in forks of this process, which has the libraries loaded, but not the package.
+when lines of the core have moved (with an old one fewer changes are noticed, never more). A change is judged by the
+tests that run its statement, quick ones and those of its own file first, then by the others that run its module, both
+within a budget of seconds; the first failure ends it. Tests run in forks of this process, which has the libraries
+loaded, but not the package.
 """
 
 from __future__ import annotations
