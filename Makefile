@@ -5,7 +5,7 @@ PYTHON ?= python3
 TORCH ?= torch==2.14.1 torchvision==0.29.1
 VENV := .venv
 RUN := $(VENV)/bin
-RAY_TESTS := tests/oov/test_pool_on_ray.py tests/predict/test_engines_on_ray.py
+RAY_TESTS := tests/oov/test_pool_on_ray.py tests/predict/test_engines_on_ray.py tests/cli/test_explain_on_ray.py
 
 .PHONY: help demo agreement test test-lowest test-all test-ray reliability mutants check docs fix bench tables clean
 
@@ -14,6 +14,7 @@ help:
 	@echo "make agreement   the table of agreement with the human experts into runs/agreement (fetches a few MB once)"
 	@echo "make test   run all tests (those that need torch skip)"
 	@echo "make test-lowest   run all tests with the lowest versions that pyproject.toml allows"
+	@echo "make test-ray   run those alone that start Ray clusters"
 	@echo "make reliability   kill it, damage its inputs, load it, into reports/reliability.md (an hour or two)"
 	@echo "make mutants  change the core in 450 places and see whether the tests notice, into reports/mutants.md (an hour)"
 	@echo "make test-all   run those that need torch, open_clip, faiss, timm and ray, too (several GB)"
@@ -33,9 +34,10 @@ agreement: $(VENV)/core.done
 test: $(VENV)/dev.done
 	$(RUN)/python -m pytest -n 2
 
-# A Ray cluster wants the machine for itself: those tests run one after the other, by make test-ray.
+# Tests that start Ray clusters follow, one after the other: two clusters at once are more than small machines have.
 test-all: $(VENV)/all.done
 	$(RUN)/python -m pytest -n 2 $(RAY_TESTS:%=--ignore=%)
+	$(RUN)/python -m pytest $(RAY_TESTS)
 
 test-ray: $(VENV)/all.done
 	$(RUN)/python -m pytest $(RAY_TESTS)

@@ -165,7 +165,8 @@ def declarations(tree: ast.AST) -> list[ast.AST]:
         elif isinstance(node, ast.arg | ast.AnnAssign):
             found.append(node.annotation)
         elif isinstance(node, ast.ClassDef):
-            found += [each for each in node.decorator_list if isinstance(each, ast.Call)] + node.keywords
+            found += (each for each in node.decorator_list if isinstance(each, ast.Call))
+            found += node.keywords
         elif isinstance(node, ast.Call):
             found += [keyword for keyword in node.keywords if keyword.arg == "strict"]
     return [node for node in found if node is not None]

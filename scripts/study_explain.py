@@ -11,30 +11,34 @@ are spread evenly over the folder; predictions are the shipped ones of data/demo
 
 from __future__ import annotations
 
+import io
 import json
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 
 from convert_efficientnet_lite import TAG, timm_name
 from imagenet_errors.evaluation import evaluate
 from imagenet_errors.explain.ask import FOLDER, ExplainRequest, explain, explain_ratings
-from imagenet_errors.explain.classifier import Classifier, load_classifier, read_picture
+from imagenet_errors.explain.classifier import Classifier, compiled, load_classifier, read_picture
 from imagenet_errors.explain.gradient_sis import batched_gradient_back_select, sufficient_subsets
 from imagenet_errors.explain.job import Method
-from imagenet_errors.explain.locate import Locate, Located, locate
+from imagenet_errors.explain.locate import Locate, Search, decoy_of, greedy, verdict_of
 from imagenet_errors.explain.maps import Maps
 from imagenet_errors.explain.masking import Maskable, cell_of_pixels, masking_map
-from imagenet_errors.explain.questions import ErrorChoice
+from imagenet_errors.explain.questions import ErrorChoice, choose_questions
 from imagenet_errors.explain.stability import Stability
-from imagenet_errors.explain.sufficiency import SufficientSubsets, dilated, probabilities
+from imagenet_errors.explain.sufficiency import FAR_RANK, SufficientSubsets, dilated, probabilities
 from imagenet_errors.inputs import Inputs
 from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.predict.engines import LocalEngine
+from imagenet_errors.predict.job import ModelOutcome
 from imagenet_errors.predict.names import ModelSpec, resolve
 from imagenet_errors.predict.settings import Settings, data_stated
 from imagenet_errors.readers.predictions import ReadRules
@@ -48,6 +52,9 @@ TYPES = ("model_failure", "spurious_correlation", "fine_grained")
 RUN_MODEL = "efficientnet_lite0"
 PUBLISHED_K, PUBLISHED_THRESHOLD = 100, 0.9
 THREE = {"canoe": "00000347", "tiger beetle": "00000361", "oboe": "00026306"}
+ROUNDS, N_ROUNDS = "rounds", 5
+CPU = "cpu.json"
+N_TURNS = 3
 PATCH = 45
 """Side of the pasted object in pixels, of 224."""
 N_TRIED, N_STRONGEST, CLOSE_UPS = 240, 12, (0.45, 0.3)
@@ -66,9 +73,7 @@ def main() -> str:
     if args.only in (None, "page"):
         import report_explain
 
-        wanted = dict.fromkeys(("locate", "stability"), args.errors + args.right)
-        wanted |= {name: 2 * getattr(args, name) for name in ("sis", "maps")}
-        return report_explain.write(args.work, TOP / "reports" / "explain.md", wanted=wanted)
+        return report_explain.write(args.work, TOP / "reports" / "explain.md", n_wanted=args.answers)
     return f"{args.only}: done"
 
 
@@ -81,9 +86,9 @@ def arguments() -> ArgumentParser:
     options.add_argument("--work", type=Path, default=Path("runs/explain"))
     options.add_argument("--threads", type=int, default=1)
     options.add_argument("--only", choices=[*STAGES, "page"])
-    for name, number in (("errors", 100), ("right", 100), ("sis", 100), ("maps", 100), ("planted", 20)):
-        options.add_argument(f"--{name}", type=int, default=number, help="how many (default: %(default)s)")
-    options.add_argument("--pixels-per-step", type=int, default=PUBLISHED_K)
+    options.add_argument("--answers", type=int, default=100, help="so many wrong and right ones (default: %(default)s)")
+    options.add_argument("--planted", type=int, default=60, help="so many pictures (default: %(default)s)")
+    options.add_argument("--pixels-per-step", type=int, default=PUBLISHED_K, help="of sis (default: %(default)s)")
     return options
 
 
@@ -110,39 +115,74 @@ def evaluate_demo(args: Namespace) -> None:
         evaluate(files, Inputs("real"), args.work, rules=ReadRules(allow_partial=True))
 
 
-def explained(args: Namespace, method: Method, *, n_errors: int, n_right: int, also: Sequence[str] = ()) -> None:
-    """Explain by one method and keep the table."""
-    request = ExplainRequest(
-        run=args.work,
-        model=model_named(args, "lite0"),
-        images=args.images,
-        method=method,
-        choice=ErrorChoice(TYPES, n_errors, n_right),
-        also=tuple(model_named(args, variant) for variant in also),
-        run_model=RUN_MODEL,
-        settings=settings(),
-    )
-    explain(request, engine=LocalEngine(), tell=lambda outcome, n, of: print(n, of, outcome.reason, flush=True))
+def explained(args: Namespace, method: Method, n: int, *, also: Sequence[str] = ()) -> None:
+    """Explain n errors and n right answers by one method, round by round: what is done is a sample of the whole."""
+    for number, images in enumerate(rounds(args, n)):
+        request = ExplainRequest(
+            run=args.work,
+            model=model_named(args, "lite0"),
+            images=images,
+            method=method,
+            choice=ErrorChoice(TYPES, 0, n),
+            also=tuple(model_named(args, variant) for variant in also),
+            compiled=True,
+            run_model=RUN_MODEL,
+            out=args.work / ROUNDS / str(number),
+            settings=settings(),
+        )
+        explain(request, engine=LocalEngine(), tell=_Teller(args.work / CPU, method.name, number))
+
+
+class _Teller:
+    """Says what is done, and keeps the CPU seconds an answer of each shard but the first, which loads and compiles."""
+
+    def __init__(self, file: Path, method: str, number: int) -> None:
+        self._file, self._method, self._number = file, method, number
+        self._start = time.process_time()
+
+    def __call__(self, outcome: ModelOutcome, n: int, of: int) -> None:
+        seconds, self._start = time.process_time() - self._start, time.process_time()
+        print(f"{self._method}, round {self._number}: {n} of {of}, {seconds:.0f} s", outcome.reason, flush=True)
+        if n > 1 and outcome.content is not None:
+            names = pq.read_table(io.BytesIO(outcome.content), columns=["file_name"])["file_name"]
+            kept = json.loads(self._file.read_text(encoding="utf-8")) if self._file.is_file() else {}
+            kept.setdefault(self._method, []).append(seconds / len(names.unique()))
+            _write(self._file, kept)
+
+
+def rounds(args: Namespace, n: int) -> Iterator[Path]:
+    """Yield folders of links to the images of each round: every fifth error, every fifth right answer."""
+    asked = choose_questions(args.work, RUN_MODEL, args.images, ErrorChoice(TYPES, n, n))
+    wrong = [question.file for question in asked if question.error_type != "correct"]
+    right = [question.file for question in asked if question.error_type == "correct"]
+    for number in range(N_ROUNDS):
+        folder = args.work / f"images_{n}" / str(number)
+        folder.mkdir(parents=True, exist_ok=True)
+        for file in (*wrong[number::N_ROUNDS], *right[number::N_ROUNDS]):
+            link = folder / Path(file).name
+            if not link.is_symlink():
+                link.symlink_to((args.images / file).resolve())
+        yield folder
 
 
 def run_locate(args: Namespace) -> None:
     """Locate, with the same masks in front of the two other models."""
-    explained(args, Locate(), n_errors=args.errors, n_right=args.right, also=("lite1", "lite2"))
+    explained(args, Locate(), args.answers, also=("lite1", "lite2"))
 
 
 def run_stability(args: Namespace) -> None:
     """Flip, crop and recolour."""
-    explained(args, Stability(), n_errors=args.errors, n_right=args.right)
+    explained(args, Stability(), args.answers)
 
 
 def run_sis(args: Namespace) -> None:
     """Find sufficient subsets of pixels and cells."""
-    explained(args, SufficientSubsets(args.pixels_per_step), n_errors=args.sis, n_right=args.sis)
+    explained(args, SufficientSubsets(args.pixels_per_step), args.answers)
 
 
 def run_maps(args: Namespace) -> None:
     """Map by three methods and three models."""
-    explained(args, Maps(scales=(4, 7), n_lime=60), n_errors=args.maps, n_right=args.maps, also=("lite1", "lite2"))
+    explained(args, Maps(scales=(4, 7), n_lime=60), args.answers, also=("lite1", "lite2"))
 
 
 def run_ratings(args: Namespace) -> None:
@@ -165,7 +205,7 @@ def run_three(args: Namespace) -> None:
         return
     import torch
 
-    classifier = load_classifier(spec_of(args, "lite0"), settings(()))
+    classifier = load_classifier(spec_of(args, "lite0"), settings(()), imagenet_1k())
     pixels = torch.stack([classifier.see(_val_image(args, number)) for number in THREE.values()])
     before = probabilities(classifier, pixels)
     targets = before.argmax(axis=1)
@@ -198,63 +238,69 @@ def run_planted(args: Namespace) -> None:
     """Paste small objects, and see whether they are found; search for what is not there, and see whether it is not."""
     file = args.work / "planted.json"
     rows: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
-    classifier = load_classifier(spec_of(args, "lite0"), settings())
-    for place, plant in enumerate(plants(args, classifier, args.planted)):
-        if place >= len(rows):
-            rows.append(judge_plant(classifier, plant))
-            _write(file, rows)
+    classifier = compiled(load_classifier(spec_of(args, "lite0"), settings(), imagenet_1k()))
+    for plant in islice(plants(args, classifier), len(rows), args.planted):
+        rows.append(judge_plant(classifier, plant))
+        _write(file, rows)
 
 
 def judge_plant(classifier: Classifier, plant: dict[str, Any]) -> dict[str, Any]:
-    """Locate in the pasted picture, in the picture without, and what ranks 500th."""
+    """Search in the pasted picture, in the picture without, and for the class ranked 500th."""
     own, pasted = plant["own"], plant["pasted"]
-    found = locate_in(classifier, plant["pixels"], pasted, own)
-    control = locate_in(classifier, plant["unpasted"], own, pasted)
-    logits = classifier.logits(plant["pixels"][None])[0]
-    far = locate_in(classifier, plant["pixels"], pasted, int(np.argsort(-logits, kind="stable")[499]))
+    shown = Maskable.of(classifier, plant["pixels"], grid=8, baseline="blur")
+    first = shown.one_by_one()
+    verdict, found = verdict_and_search(shown, first, pasted, own)
+    without = Maskable.of(classifier, plant["unpasted"], grid=8, baseline="blur")
+    control, _ = verdict_and_search(without, without.one_by_one(), own, pasted)
+    far = np.argsort(-first[0], kind="stable")[FAR_RANK - 1 : FAR_RANK]
+    far_found = greedy(shown, first, far, limit=shown.n_cells // 2, n_tried=Locate().n_tried)
     cells = set(np.unique(cell_of_pixels(classifier.size, 8)[plant["where"]]).tolist())
     return {
+        "name": plant["name"],
         "own": own,
         "pasted": pasted,
         "corner": plant["corner"],
-        "verdict": found.verdict,
-        "n_to_turn": found.search.n_to_turn,
-        "first_cell_hits": int(found.search.order[0]) in cells,
-        "map_hits": int(np.argmin(found.margin_map)) in cells,
-        "control": control.verdict,
-        "far": far.verdict,
+        "verdict": verdict,
+        "n_to_turn": found.n_to_turn,
+        "first_cell_hits": int(found.order[0]) in cells,
+        "map_hits": int(np.argmin(first[1:, pasted] - first[1:, own])) in cells,
+        "control": control,
+        "far_turns": far_found.n_to_turn is not None,
     }
 
 
-def locate_in(classifier: Classifier, pixels: Any, prediction: int, goal: int) -> Located:
-    """Search a picture for what turns one answer into another, as the program does by default."""
-    picture = Maskable.of(classifier, pixels, grid=8, baseline="blur")
-    return locate(picture, prediction, (goal,), options=Locate())
+def verdict_and_search(picture: Maskable, first: Any, prediction: int, goal: int) -> tuple[str, Search]:
+    """Return what :func:`locate` says by default, without the controls that decide nothing; and the search."""
+    n, n_tried = picture.n_cells, Locate().n_tried
+    search = greedy(picture, first, np.array([goal]), limit=n // 2, n_tried=n_tried)
+    if search.n_to_turn is None:
+        return verdict_of(None, None, n), search
+    decoy = np.array([decoy_of(first[0], goal, {prediction, goal})])
+    aimed = greedy(picture, first, decoy, limit=min(2 * search.n_to_turn, n // 2), n_tried=n_tried)
+    return verdict_of(search.n_to_turn, aimed.n_to_turn, n), search
 
 
-def plants(args: Namespace, classifier: Classifier, n: int) -> list[dict[str, Any]]:
-    """Return pictures of A with a 45-pixel picture of B in a corner, which the model calls B.
+def plants(args: Namespace, classifier: Classifier, *, n_tried: int = N_TRIED) -> Iterator[dict[str, Any]]:
+    """Yield pictures of A with a 45-pixel picture of B in a corner, which the model calls B.
 
     The model is sure of B (0.95 or more) and knows it again at this size; it is less sure of A (0.15 to 0.5), or
-    hardly a small picture would turn it.
+    hardly a small picture would turn it. A picture is used again, with another object, when all have been.
     """
-    unsure, patches = right_answers(0.15, 0.5), strong_patches(args, classifier)
-    made: list[dict[str, Any]] = []
-    for name in np.random.default_rng(0).permutation(sorted(unsure)).tolist():
-        if len(made) == n:
-            break
-        others = [(patch, label) for patch, label in patches if label != unsure[name]]
-        made += _pasted(args, classifier, name, unsure[name], others)[:1]
-    return made
+    unsure, patches = right_answers(0.15, 0.5), strong_patches(args, classifier, n_tried)
+    names = np.random.default_rng(0).permutation(sorted(unsure)).tolist()
+    for turn in range(N_TURNS):
+        for name in names:
+            others = [(patch, label) for patch, label in patches if label != unsure[name]]
+            yield from _pasted(args, classifier, name, unsure[name], others)[turn : turn + 1]
 
 
-def strong_patches(args: Namespace, classifier: Classifier) -> list[tuple[Any, int]]:
+def strong_patches(args: Namespace, classifier: Classifier, n_tried: int) -> list[tuple[Any, int]]:
     """Return the close-ups and their classes that the model is surest of by themselves, in the middle of grey."""
     import torch
     from PIL import Image
 
     sure = right_answers(0.95, 1)
-    names = np.random.default_rng(1).permutation(sorted(sure))[:N_TRIED].tolist()
+    names = np.random.default_rng(1).permutation(sorted(sure))[:n_tried].tolist()
     pictures = [read_picture(args.images / name) for name in names]
     small = [_middle(picture, share) for share in CLOSE_UPS for picture in pictures]
     grey, shown = Image.new("RGB", classifier.size[::-1], (127, 127, 127)), []
@@ -303,7 +349,7 @@ def _pasted(
         whole.paste(patch, (left, top))
         where = (slice(top, top + PATCH), slice(left, left + PATCH))
         pixels = classifier.transform(whole)
-        tried.append({"own": own, "pasted": pasted, "corner": corner, "where": where, "pixels": pixels})
+        tried.append({"name": name, "own": own, "pasted": pasted, "corner": corner, "where": where, "pixels": pixels})
     answers = classifier.logits(torch.stack([each["pixels"] for each in tried])).argmax(axis=1)
     unpasted = classifier.transform(picture)
     return [
@@ -319,7 +365,7 @@ def run_costs(args: Namespace) -> None:
     import torch
     from captum.attr import FeatureAblation
 
-    classifier = load_classifier(spec_of(args, "lite0"), settings())
+    classifier = load_classifier(spec_of(args, "lite0"), settings(), imagenet_1k())
     pixels = torch.stack([classifier.see(_val_image(args, number)) for number in THREE.values()])
     cells = torch.from_numpy(cell_of_pixels(classifier.size, 8))[None, None]
     ablation = FeatureAblation(classifier.model)

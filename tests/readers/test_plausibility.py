@@ -300,7 +300,7 @@ class TestNotes:
     def test_what_could_not_be_excluded_is_one_sentence(self):
         found = judge(reading(real_looking(0.75), EVERY[:300])).notes
         assert len(found) == 1
-        assert found[0].startswith("300 rows: too few, or too few right, to exclude ")
+        assert found[0].startswith("300 rows: too few, or too few right, to check for ")
 
     def test_every_check_names_its_fault_once(self):
         faults = [check.fault for check in CHECKS]
