@@ -377,7 +377,12 @@ def _pytest(work: Path, arguments: Sequence[str], plugins: Sequence[object] = ()
     os.dup2(output.fileno(), 2)
     os.chdir(copy)
     sys.path[:0] = [str(copy / "src")]
-    os.environ |= {"PYTHONPATH": str(copy / "src"), "TMPDIR": str(work / "tmp"), "HOME": str(work / "home")}
+    shutil.rmtree(work / "tmp", ignore_errors=True)  # with the cache, which would hide a change, or keep what one made
+    (work / "tmp").mkdir()
+    os.environ |= {"PYTHONPATH": str(copy / "src"), "MPLCONFIGDIR": str(work / "fonts")}
+    os.environ |= {"TMPDIR": str(work / "tmp"), "HOME": str(work / "tmp" / "home")}
+    for name in ("XDG_CACHE_HOME", "IMAGENET_ERRORS_CACHE"):
+        os.environ.pop(name, None)
     tempfile.tempdir = str(work / "tmp")
     fixed = [
         "-p",
@@ -521,8 +526,7 @@ def copied(work: Path) -> dict[str, str]:
     for path in (work / "copy" / "tests").rglob("*.py"):
         if not (TOP / path.relative_to(work / "copy")).exists():
             path.unlink()
-    for name in ("tmp", "home"):
-        (work / name).mkdir(exist_ok=True)
+    (work / "fonts").mkdir(exist_ok=True)
     shared = Path(os.environ.get("IMAGENET_ERRORS_SHARED", TOP.parent / "shared" / "data"))
     os.environ["IMAGENET_ERRORS_SHARED"] = str(shared.resolve())
     paths = sorted(path for pattern in CORE for path in (TOP / PACKAGE).glob(pattern))
