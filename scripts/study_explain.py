@@ -229,7 +229,7 @@ def subsets_of(args: Namespace, images: Sequence[str], chosen: Settings) -> list
     """Return what Batched Gradient SIS keeps of each image, and what becomes of the answer after dilation."""
     import torch
 
-    classifier = load_classifier(spec_of(args, "lite0"), chosen)
+    classifier = load_classifier(spec_of(args, "lite0"), chosen, imagenet_1k())
     pixels = torch.stack([classifier.see(_val_image(args, number)) for number in images])
     name_of = {number: name for name, numbers in THREE.items() for number in numbers}
     targets = np.array([imagenet_1k().names.index(name_of[number]) for number in images])
@@ -262,7 +262,7 @@ def run_planted(args: Namespace) -> None:
     """Paste small objects, and see whether they are found; search for what is not there, and see whether it is not."""
     file = args.work / "planted.json"
     rows: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
-    classifier = compiled(load_classifier(spec_of(args, "lite0"), settings()))
+    classifier = compiled(load_classifier(spec_of(args, "lite0"), settings(), imagenet_1k()))
     for plant in islice(plants(args, classifier), len(rows), args.planted):
         rows.append(judge_plant(classifier, plant))
         _write(file, rows)
@@ -393,7 +393,7 @@ def run_costs(args: Namespace) -> None:
     import torch
     from captum.attr import FeatureAblation
 
-    classifier = load_classifier(spec_of(args, "lite0"), settings())
+    classifier = load_classifier(spec_of(args, "lite0"), settings(), imagenet_1k())
     pixels = torch.stack([classifier.see(_val_image(args, numbers[0])) for numbers in THREE.values()])
     cells = torch.from_numpy(cell_of_pixels(classifier.size, 8))[None, None]
     ablation = FeatureAblation(classifier.model)

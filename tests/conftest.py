@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, settings
 from imagenet_errors import cli
 from imagenet_errors.images import val_file_names
 from imagenet_errors.labels import imagenet_1k
+from imagenet_errors.prepared import CACHE_VARIABLE
 from imagenet_errors.readers.annotations import read_real
 
 TOP = Path(__file__).parents[1]
@@ -23,6 +24,14 @@ settings.register_profile(
     "steady", deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("steady")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory):
+    """What earlier runs or other code kept prepared is not met here."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(CACHE_VARIABLE, str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -36,6 +36,12 @@ def stamp(paths: Iterable[Path]) -> str:
     return "\n".join(f"{name} {fact.st_size} {fact.st_mtime_ns}" for name, fact in facts)
 
 
+def content(column: pa.Array) -> bytes:
+    """Return all that an array holds, as bytes that two arrays share only if they are equal."""
+    whole: bytes = pa.record_batch([column], ["column"]).serialize().to_pybytes()
+    return whole
+
+
 def prepared(made_of: Iterable[str | bytes], make: Callable[[], pa.Table]) -> pa.Table:
     """Return a table that was kept for the same ``made_of``, or make it and keep it; safe for several processes.
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from imagenet_errors.labels import LabelSpace
+from imagenet_errors.prepared import prepared, stamp
 from imagenet_errors.problems import InputError
+from imagenet_errors.shipped import shipped
 from imagenet_errors.tables import Cases, Ragged
 from imagenet_errors.wordnet import Wordnet, load_wordnet
 
@@ -66,17 +69,27 @@ def grades(cases: Cases, labels: LabelSpace) -> Grades:
     at = np.where(has_one, best, 0)
     return Grades(
         np.where(has_one, steps[at], UNKNOWN).astype(np.int16),
-        _names(np.where(has_one, shared[at], UNKNOWN), climbs.wordnet),
+        climbs.names(np.where(has_one, shared[at], UNKNOWN)),
     )
 
 
 @dataclass(frozen=True, eq=False)
 class _Climbs:
-    """Each class's ancestors, itself first: WordNet rows int32 [C, K], -1 fills up; the steps there int16 [C, K]."""
+    """Each class's ancestors: places int32 [C, K] among ``rows``; the steps there int16 [C, K].
+
+    ``rows`` int64 [A] are WordNet's rows, ascending, the first, UNKNOWN, for places that fill up. ``depths`` int16 [A]:
+    their fewest steps from a root; ``lemmas`` [A]: what each is called, null where that says nothing.
+    """
 
     ancestors: NDArray[np.int32]
     steps: NDArray[np.int16]
-    wordnet: Wordnet
+    rows: NDArray[np.int64]
+    depths: NDArray[np.int16]
+    lemmas: pa.StringArray
+
+    def names(self, shared: NDArray[np.integer]) -> pa.StringArray:
+        """Return each shared synset's first lemma, ``"hunting dog"``; null where it says nothing or is UNKNOWN."""
+        return self.lemmas.take(pa.array(np.searchsorted(self.rows, shared)))
 
     def between(
         self, first: NDArray[np.integer], second: NDArray[np.integer]
@@ -96,32 +109,53 @@ class _Climbs:
     def _nearest(
         self, first: NDArray[np.int64], second: NDArray[np.int64]
     ) -> tuple[NDArray[np.int16], NDArray[np.int32]]:
-        above, other = self.ancestors[first], self.ancestors[second]
-        is_same = (above[:, :, None] == other[:, None, :]) & (above >= 0)[:, :, None]
-        way = self.steps[first][:, :, None] + self.steps[second][:, None, :]
-        rank = (way << 6) - np.minimum(_depths(self.wordnet)[above], 63)[:, :, None]
-        place = np.where(is_same, rank, _FAR).reshape(len(first), -1).argmin(axis=1)
+        classes, of = np.unique(second, return_inverse=True)
+        steps_of = np.full((len(classes), len(self.rows)), UNKNOWN, dtype=np.int16)
+        steps_of[np.arange(len(classes))[:, None], self.ancestors[classes]] = self.steps[classes]
+        steps_of[:, 0] = UNKNOWN
+        above = self.ancestors[first]
+        other = steps_of[of[:, None], above]
+        way = self.steps[first] + other
+        rank = (way << 6) - np.minimum(self.depths, 63)[above]
+        place = np.where(other >= 0, rank, _FAR).argmin(axis=1)
         row = np.arange(len(first))
-        found = is_same.reshape(len(first), -1)[row, place]
-        steps = np.where(found, way.reshape(len(first), -1)[row, place], UNKNOWN)
-        return steps.astype(np.int16), np.where(found, above[row, place // other.shape[1]], UNKNOWN).astype(np.int32)
+        found = other[row, place] >= 0
+        steps = np.where(found, way[row, place], UNKNOWN).astype(np.int16)
+        return steps, np.where(found, self.rows[above[row, place]], UNKNOWN).astype(np.int32)
 
 
 @lru_cache(maxsize=4)
 def _climbs_of(labels: LabelSpace) -> _Climbs | None:
     """Return the ancestors of all classes; None where a class is no WordNet 3.0 synset."""
+    made_of = ["climbs", *labels.wnids, stamp([shipped("data", "wordnet_nouns.parquet"), Path(__file__)])]
+    table = prepared(["\n".join(made_of)], lambda: _climbs_table(labels))
+    if not len(table):
+        return None
+    owner, ancestor, steps, depth = (table[name].to_numpy() for name in ("owner", "ancestor", "steps", "depth"))
+    offsets = np.searchsorted(owner, np.arange(len(labels) + 1))
+    column = np.arange(len(owner)) - offsets[owner]
+    shape = (len(labels), int(np.diff(offsets).max(initial=1)))
+    ancestors, climbed = np.zeros(shape, dtype=np.int32), np.zeros(shape, dtype=np.int16)
+    distinct, first, place = np.unique(ancestor, return_index=True, return_inverse=True)
+    ancestors[owner, column], climbed[owner, column] = 1 + place, steps
+    lemmas = table["lemma"].combine_chunks().take(pa.array(np.append(0, first)))
+    lemmas = pc.if_else(pa.array(np.arange(len(lemmas)) > 0), lemmas, None)
+    rows = np.append(UNKNOWN, distinct).astype(np.int64)
+    return _Climbs(ancestors, climbed, rows, np.append(0, depth[first]).astype(np.int16), lemmas)
+
+
+def _climbs_table(labels: LabelSpace) -> pa.Table:
+    """Return a row for each class and each of its ancestors, by class; none where a class is no synset."""
     wordnet = load_wordnet()
     try:
         rows = wordnet.rows(labels.wnids).astype(np.int64)
     except InputError:
-        return None
+        return pa.table({"owner": []})
     owner, ancestor, steps = _climb(rows, wordnet)
-    offsets = np.searchsorted(owner, np.arange(len(rows) + 1))
-    column = np.arange(len(owner)) - offsets[owner]
-    shape = (len(rows), int(np.diff(offsets).max(initial=1)))
-    ancestors, climbed = np.full(shape, -1, dtype=np.int32), np.zeros(shape, dtype=np.int16)
-    ancestors[owner, column], climbed[owner, column] = ancestor, steps
-    return _Climbs(ancestors, climbed, wordnet)
+    columns = [owner.astype(np.int32), ancestor.astype(np.int32), steps, _depths(wordnet)[ancestor]]
+    return pa.table(
+        [*map(pa.array, columns), _lemmas(ancestor, wordnet)], ["owner", "ancestor", "steps", "depth", "lemma"]
+    )
 
 
 def _climb(rows: NDArray[np.int64], wordnet: Wordnet) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int16]]:
@@ -138,7 +172,6 @@ def _climb(rows: NDArray[np.int64], wordnet: Wordnet) -> tuple[NDArray[np.int64]
     return owner, ancestor, steps[first]
 
 
-@lru_cache(maxsize=1)
 def _depths(wordnet: Wordnet) -> NDArray[np.int16]:
     """Return int16 [S]: each synset's fewest steps from a root."""
     depth = np.full(len(wordnet), -1, dtype=np.int16)
@@ -153,11 +186,11 @@ def _depths(wordnet: Wordnet) -> NDArray[np.int16]:
     return depth
 
 
-def _names(shared: NDArray[np.integer], wordnet: Wordnet) -> pa.StringArray:
-    """Return each shared synset's first lemma, ``"hunting dog"``; null where it says nothing."""
-    rows, of = np.unique(shared, return_inverse=True)
-    empty = {UNKNOWN, *wordnet.rows(SAYS_NOTHING).tolist()}
-    names = [None if row in empty else wordnet.lemmas(row)[0].replace("_", " ") for row in rows.tolist()]
+def _lemmas(rows: NDArray[np.integer], wordnet: Wordnet) -> pa.StringArray:
+    """Return each synset's first lemma as people write it, ``"hunting dog"``; null where it says nothing."""
+    kinds, of = np.unique(rows, return_inverse=True)
+    empty = set(wordnet.rows(SAYS_NOTHING).tolist())
+    names = [None if row in empty else wordnet.lemmas(row)[0].replace("_", " ") for row in kinds.tolist()]
     return pa.array(names, type=pa.string()).take(pa.array(of))
 
 

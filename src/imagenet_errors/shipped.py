@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import importlib
-import json
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from types import ModuleType
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 from imagenet_errors.problems import InputError
 
@@ -53,6 +50,9 @@ def install_command(extra: str) -> str:
 
     Source: PEP 610, ``direct_url.json``: installed from a folder, a repository or a file; from an index without it.
     """
+    import json
+    from importlib.metadata import PackageNotFoundError, distribution  # takes longer to load than a file of labels
+
     try:
         recorded = distribution(_NAME).read_text("direct_url.json")
     except PackageNotFoundError:
@@ -62,6 +62,8 @@ def install_command(extra: str) -> str:
 
 
 def _requirement(origin: dict[str, Any], extra: str) -> str:
+    from urllib.parse import unquote, urlsplit
+
     named, url = f"{_NAME}[{extra}]", origin.get("url", "")
     if "dir_info" in origin:
         editable = "--editable " if origin["dir_info"].get("editable") else ""

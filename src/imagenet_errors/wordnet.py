@@ -111,7 +111,7 @@ class Wordnet:
     def ancestor_pairs(self, rows: NDArray[np.integer]) -> tuple[NDArray[np.int64], Rows]:
         """Return every (position in ``rows``, ancestor row) once, sorted: many synsets' ancestors at once.
 
-        Each synset counts as its own ancestor. With the 1000 classes' rows, the classes at or below a synset
+        Each synset counts as its own ancestor. With all classes' rows, the classes at or below a synset
         are ``owner[ancestor == synset]``.
         """
         owner, ancestor = np.arange(len(rows)), np.asarray(rows, dtype=np.int64)

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from explain_world import without
+from patience import PATIENCE_SECONDS
 from timm_world import MODELS, arguments, end, make_images, needs_timm, start
 
 needs_timm()
@@ -81,12 +82,12 @@ def test_killed_and_resumed_it_ends_in_the_same_table(world, tmp_path):
     assert end(start([*given, "--out", str(tmp_path / "whole")]))[0] == 0
     killed = start([*given, "--out", str(tmp_path / "killed")])
     parts = tmp_path / "killed" / "locate" / "tiny_net.seed1.parts"
-    deadline = time.monotonic() + 200
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while not list(parts.glob("0*.parquet")) and killed.poll() is None and time.monotonic() < deadline:
         time.sleep(0.01)
     if killed.poll() is None:
         os.killpg(killed.pid, signal.SIGKILL)
-    killed.communicate(timeout=60)
+    killed.communicate(timeout=PATIENCE_SECONDS)
     assert end(start([*given, "--out", str(tmp_path / "killed")]))[0] == 0
     whole, resumed = (
         pq.read_table(tmp_path / name / "locate" / "tiny_net.seed1.parquet") for name in ("whole", "killed")

@@ -17,6 +17,7 @@ from imagenet_errors.evidence.co_occurrence import (
     with_labels,
 )
 from imagenet_errors.labels import imagenet_1k
+from imagenet_errors.prepared import CACHE_VARIABLE
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.annotations import read_real
 from imagenet_errors.tables import Annotations, Ragged, cases_of
@@ -74,6 +75,7 @@ def test_a_file_of_pairs_holds_in_both_directions(tmp_path, text, n_images):
         pytest.param("a,b\n1,\n", "1 empty cell", id="empty cell"),
         pytest.param("a,b\n1,2\n3,1000\n", r"1 class outside .* column b \(first: row 2: 1000\)", id="no such class"),
         pytest.param("a,b\n-1,2\n", "1 class outside", id="negative"),
+        pytest.param(f"a,b\n1,tench\n2,{'9' * 30}\n", "1 class outside", id="beyond int64"),
     ],
 )
 def test_a_file_that_is_no_table_of_pairs_is_refused(tmp_path, text, said):
@@ -110,6 +112,19 @@ class TestLearnt:
 
     def test_annotations_of_another_set_leave_all_real_images(self):
         assert learnt(annotated(["n01440764/6.jpeg"], [0], [[0]]), LABELS).source.startswith("46,837 ReaL images")
+
+    @pytest.mark.parametrize("n_annotated", [20_000, 50_000], ids=["counted elsewhere", "an image has no say itself"])
+    def test_what_was_learnt_is_kept_and_is_the_same_the_next_time(self, n_annotated, tmp_path, monkeypatch):
+        monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+        own = annotated(val_names(*range(1, n_annotated + 1)), np.zeros(n_annotated), [[0]] * n_annotated)
+        first, again = learnt(own, LABELS), learnt(own, LABELS)
+        assert len(list(tmp_path.rglob("*.arrow"))) == 1
+        assert (first.n_images == again.n_images).all()
+        assert (first.pairs == again.pairs).all()
+        assert first.source == again.source
+        assert (first.own is None) == (again.own is None) == (n_annotated < 50_000)
+        if first.own is not None:
+            assert plain(first.own) == plain(again.own)
 
     def test_annotations_of_nearly_all_images_count_all_and_none_supports_its_own_error(self):
         """Two classes seen together in two images alone, both annotated: each image has but one other."""

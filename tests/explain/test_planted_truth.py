@@ -18,6 +18,8 @@ import torch  # noqa: E402
 
 from imagenet_errors.explain.locate import Locate, locate  # noqa: E402
 from imagenet_errors.explain.masking import Maskable, cell_of_pixels  # noqa: E402
+from imagenet_errors.labels import imagenet_1k  # noqa: E402
+from imagenet_errors.labels import imagenet_1k  # noqa: E402
 
 N_CLASSES, N_PLANTS, SIDE, PIECE = 30, 20, 64, 8
 CORNERS = ((0, 0), (0, SIDE - PIECE), (SIDE - PIECE, 0), (SIDE - PIECE, SIDE - PIECE))
@@ -116,7 +118,7 @@ def lite0(shared, tmp_path_factory):
     state = conversion.convert(load_network("lite0"), conversion.timm_network("lite0"))
     conversion.write_checkpoint(state, path)
     args = Namespace(images=shared / "images", weights=weights)
-    classifier = load_classifier(study.spec_of(args, "lite0"), study.settings())
+    classifier = load_classifier(study.spec_of(args, "lite0"), study.settings(), imagenet_1k())
     return study, classifier, next(study.plants(args, classifier, n_tried=40))
 
 

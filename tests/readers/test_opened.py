@@ -1,13 +1,19 @@
 """What a library raises on a broken file becomes one message; what we raise ourselves passes."""
 
+import errno
 import gzip
 import hashlib
 import os
+import shutil
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet as pq
 import pytest
 
 from imagenet_errors.problems import InputError
@@ -27,6 +33,25 @@ def test_an_input_error_passes_as_it_is():
         raise InputError("model.npz", "no rows")
 
 
+CUT_SHORT = """
+import sys
+from pathlib import Path
+from imagenet_errors.problems import InputError
+from imagenet_errors.readers import opened
+path = Path(sys.argv[1])
+path.write_bytes(b"x" * (1 << 27))
+opened._HELD_UP_TO = int(sys.argv[2])
+try:
+    with opened.opened(path) as file:
+        path.write_bytes(b"")
+        assert bytes(file.content[-3:]) == b"xxx"
+except InputError as error:
+    assert "changed while it was read" in str(error)
+else:
+    sys.exit("the change was not seen")
+"""
+
+
 class TestBytes:
     def test_what_is_hashed_is_what_is_read_of_a_packed_text_too(self, tmp_path):
         path = tmp_path / "a.csv.gz"
@@ -42,6 +67,34 @@ class TestBytes:
         path.write_text("one")
         with pytest.raises(InputError, match="changed while it was read"), opened(path):
             path.write_text("another")
+
+    def test_what_is_amiss_in_a_file_that_changes_is_that_it_changes(self, tmp_path):
+        path = tmp_path / "a.csv"
+        path.write_text("one")
+
+        def read():
+            with opened(path):
+                path.write_text("o")
+                raise InputError(path, "the file is cut short or damaged")
+
+        with pytest.raises(InputError, match="changed while it was read"):
+            read()
+
+    @pytest.mark.parametrize("held", [0, 1 << 30])
+    def test_a_large_file_that_is_cut_short_meanwhile_ends_no_program(self, tmp_path, held):
+        """A page of a mapped file that is not there any more would be the end of it, by SIGBUS."""
+        ended = subprocess.run([sys.executable, "-c", CUT_SHORT, tmp_path / "a.npy", str(held)], check=False)
+        assert ended.returncode == 0
+
+    def test_a_full_disk_for_temporary_files_is_one_readable_line(self, tmp_path, monkeypatch):
+        def full(*_):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr("imagenet_errors.readers.opened._HELD_UP_TO", 2)
+        monkeypatch.setattr(shutil, "copyfileobj", full)
+        (tmp_path / "a.csv").write_text("one")
+        with pytest.raises(InputError, match=r"No space left on device\. Make room there, or set TMPDIR"):
+            opened(tmp_path / "a.csv").__enter__()
 
     def test_a_pipe_is_read_to_its_end(self):
         ours, theirs = os.pipe()
@@ -69,6 +122,17 @@ def write_npz(path, n_members):
             archive.writestr(f"a{number}.npy", b"")
 
 
+def repeated_text():
+    """Return a table that stands for 400 MB of text in a few kilobytes."""
+    text = pa.DictionaryArray.from_arrays(pa.array([0] * 4000, pa.int32()), pa.array(["x" * 100_000]))
+    return pa.table({"file_name": text, "predicted_class": pa.array([1] * 4000)})
+
+
+def plain_repeated_text(path):
+    table = pa.table({"file_name": ["x" * 100_000] * 4000, "predicted_class": pa.array([1] * 4000)})
+    pq.write_table(table, path, compression="zstd")
+
+
 def write_zeros(path):
     with gzip.open(path, "wb") as file:
         for _ in range(80):
@@ -79,6 +143,11 @@ def write_zeros(path):
     ("write", "said"),
     [
         pytest.param(write_zeros, "that unpack to more than", id="gzip"),
+        pytest.param(lambda path: pq.write_table(repeated_text(), path), "bytes of text in column", id="dictionary"),
+        pytest.param(plain_repeated_text, "400,000,000 bytes of text in column 'file_name'; at most", id="text"),
+        pytest.param(
+            lambda path: pa.feather.write_feather(repeated_text(), path), "bytes of text in column", id="Feather"
+        ),
         pytest.param(lambda path: write_npz(path, 2_000), "2,000 arrays; at most 1,000", id="members"),
         pytest.param(lambda path: path.write_text("a," * 60_000 + "b\n"), "60,001 columns; at most", id="columns"),
         pytest.param(lambda path: path.write_text("[" * 200_000), "nested too deeply", id="lists"),
@@ -93,6 +162,32 @@ def test_bombs_are_refused_in_words(tmp_path, write, said):
     write(tmp_path / "bomb")
     with pytest.raises(InputError, match=f"bomb: .*{said}"):
         read_raw(tmp_path / "bomb")
+
+
+@pytest.mark.parametrize(
+    "packed",
+    [
+        pytest.param(
+            lambda text: b"".join(gzip.compress(text[at : at + 9]) for at in range(0, len(text), 9)), id="many"
+        ),
+        pytest.param(lambda text: gzip.compress(text) + bytes(70_000), id="zeros behind"),
+        pytest.param(lambda text: gzip.compress(text[:50]) + bytes(20) + gzip.compress(text[50:]), id="zeros between"),
+        pytest.param(lambda text: gzip.compress(text, 0), id="stored"),
+    ],
+)
+def test_members_of_a_gzip_file_are_one_text(tmp_path, packed):
+    text = b"file_name,pred\n" + b"".join(b"%d.JPEG,1\n" % number for number in range(5000))
+    (tmp_path / "a.csv.gz").write_bytes(packed(text))
+    with opened(tmp_path / "a.csv.gz") as file:
+        assert file.unpacked().content == text
+
+
+@pytest.mark.parametrize("cut", [1, 9, 3000])
+def test_a_gzip_file_that_is_cut_short_is_refused(tmp_path, cut):
+    content = np.random.default_rng(0).integers(0, 10, 9000, dtype=np.uint8).tobytes()
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(content, mtime=0)[:-cut])
+    with opened(tmp_path / "a.csv.gz") as file, pytest.raises(InputError, match="cut short or damaged"):
+        file.unpacked()
 
 
 @pytest.mark.parametrize("n_more", [-8, 8])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import signal
@@ -18,7 +19,7 @@ from imagenet_errors.problems import InputError, printable
 
 COMMANDS = {
     "evaluate": "evaluate resnet50.csv --annotations real --out runs/resnet50",
-    "why": "why runs/resnet50 ILSVRC2012_val_00000293.JPEG",
+    "why": "why runs/resnet50 293",
     "report": "report runs/resnet50 --images imagenet/val",
     "summary": "summary runs/all --sort model_failure --where \"arch_family = 'cnn'\"",
     "compare": "compare runs/all:resnet50 runs/all:vit_base --format markdown",
@@ -132,6 +133,8 @@ def _run(arguments: list[str]) -> int:
     try:
         arguments = _heard(arguments)
         app = program(arguments)
+        gc.freeze()
+        gc.enable()
         _end_on_signals()
         status = app(arguments) or 0
         sys.stdout.flush()

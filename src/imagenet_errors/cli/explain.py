@@ -80,6 +80,9 @@ class Explaining:
     boxes: Annotated[Path | None, Parameter(help="CSV of file_name,x0,y0,x1,y1: ask about the crop (stability).")] = (
         None
     )
+    compile: Annotated[
+        bool, Parameter(help="Let torch compile the network first: minutes that many answers win back.", negative=())
+    ] = False
     seed: Annotated[int, Parameter(help="Seed of everything random.")] = 0
 
     def chosen(self) -> Method:

@@ -9,14 +9,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from imagenet_errors.evidence.source import Loaded, Source, Subject
 from imagenet_errors.images import ImageIndex
 from imagenet_errors.labels import LabelSpace
+from imagenet_errors.prepared import content, prepared, stamp
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.annotations import read_real
 from imagenet_errors.readers.tables import Column, Kind, read_table
+from imagenet_errors.shipped import shipped
 from imagenet_errors.tables import Annotations, Cases, Ragged, row_codes
 
 MIN_IMAGES = 2
@@ -113,6 +116,15 @@ def learnt(annotations: Annotations, labels: LabelSpace) -> CoOccurrence:
         return co_occurrence(
             sets, len(labels), source=_told(sets, "annotated images, an image never supporting its own error"), own=sets
         )
+    code = stamp([Path(__file__), shipped("data", "imagenet_val.parquet")])
+    kept = prepared(
+        ["co-occurrence", code, content(annotations.file_names)], lambda: _as_table(_of_real(annotations, labels))
+    )
+    return _from_table(kept, len(labels))
+
+
+def _of_real(annotations: Annotations, labels: LabelSpace) -> CoOccurrence:
+    """Learn the pairs from ReaL labels; what comes of it depends on the annotated images' names alone."""
     real = read_real(labels)
     sets = with_labels(real)
     rows = ImageIndex(real.file_names).rows(annotations.file_names, where=annotations.name)
@@ -124,6 +136,29 @@ def learnt(annotations: Annotations, labels: LabelSpace) -> CoOccurrence:
     own = Ragged.of([()]).take(np.zeros(0, dtype=np.int64)) if not len(rows) else _own(sets, rows)
     source = _told(sets, "ReaL images, an image never supporting its own error")
     return co_occurrence(sets, len(labels), source=source, own=own)
+
+
+def _as_table(learnt: CoOccurrence) -> pa.Table:
+    """Return counts [C, C] and own classes as one row of lists."""
+    first, second = np.nonzero(np.triu(learnt.n_images))
+    parts: dict[str, NDArray[np.integer]]
+    parts = {"a": first.astype(np.int16), "b": second.astype(np.int16), "n_images": learnt.n_images[first, second]}
+    if learnt.own is not None:
+        parts.update(own_offsets=learnt.own.offsets, own_values=learnt.own.values)
+    lists = {name: _one_row(values) for name, values in parts.items()}
+    return pa.table({"source": [learnt.source], **lists})
+
+
+def _one_row(values: NDArray[np.integer]) -> pa.ListArray:
+    return pa.array([values], type=pa.list_(pa.from_numpy_dtype(values.dtype)))
+
+
+def _from_table(table: pa.Table, n_classes: int) -> CoOccurrence:
+    lists = {name: table[name].chunk(0).values.to_numpy() for name in table.column_names if name != "source"}
+    n_images = np.zeros((n_classes, n_classes), dtype=np.int32)
+    n_images[lists["a"], lists["b"]] = n_images[lists["b"], lists["a"]] = lists["n_images"]
+    own = Ragged(lists["own_offsets"], lists["own_values"]) if "own_values" in lists else None
+    return CoOccurrence(n_images >= MIN_IMAGES, n_images, table["source"][0].as_py(), own)
 
 
 def _own(sets: Ragged, rows: NDArray[np.int64]) -> Ragged:
@@ -177,7 +212,8 @@ def _load(paths: tuple[Path, ...], subject: Subject) -> Loaded:
     pairs = made if superclasses is None else made.without(superclasses.shares)
     n_pairs = int(np.triu(pairs.pairs, 1).sum())
     if not n_pairs:
-        reason = f"no pair of classes without a common superclass is seen together in {MIN_IMAGES} of {pairs.source}"
+        seen = f"seen together in at least {MIN_IMAGES} of the {pairs.source}"
+        reason = f"no two classes without a common superclass are {f'listed in {pairs.source}' if paths else seen}"
         return Loaded(None, reason=f"{reason}: pass --co-occurrence FILE")
     return Loaded(pairs, (f"{counted(n_pairs, 'pair')} of classes from {pairs.source}",))
 

@@ -166,7 +166,7 @@ def _toml_groups(path: Path, tree: _Tree) -> list[Group]:
     """Read one domain's file."""
     try:
         domain = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _Domain)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(path, f"no valid TOML: {error}", fix="Correct it there.") from error
     except msgspec.ValidationError as error:
         raise InputError(path, str(error), fix=_GUIDE) from error

@@ -1,4 +1,4 @@
-"""What is asked: a timm network as it predicts, with its own preprocessing and logits over the 1000 classes.
+"""What is asked: a timm network as it predicts, with its own preprocessing and logits over the classes of a run.
 
 Two of the paper's remedies against overinterpretation are classifiers too: an ensemble, and dropped inputs.
 """
@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imagenet_errors.labels import imagenet_1k
+from imagenet_errors.image_folder import decoded
+from imagenet_errors.labels import LabelSpace
 from imagenet_errors.predict.inference import Capacity, choose_device, is_out_of_memory
 from imagenet_errors.predict.names import ModelSpec
 from imagenet_errors.predict.networks import Head, load_network
@@ -33,7 +34,8 @@ _COMPILED_BATCH = 8
 class Classifier:
     """``model``: torch, [m, 3, H, W] on the device -> logits [m, C] with gradients; ``module``: what it wraps.
 
-    A class that the network's head lacks has the logit -infinity. ``weights_sha256`` tells the weights.
+    A class that the network's head lacks has the logit -infinity. ``weights_sha256`` tells the weights. ``output_of``
+    int64 [C]: the output of ``module`` that stands for each class, -1 for none.
     ``answering``: the same without gradients, where there is a faster way; None: the model itself.
     """
 
@@ -44,6 +46,7 @@ class Classifier:
     settings: Settings
     device: Any
     weights_sha256: str
+    output_of: NDArray[np.int64]
     answering: Callable[[Any], Any] | None = None
 
     def answer(self, batch: Any) -> Any:
@@ -128,17 +131,14 @@ def read_picture(path: Path) -> Any:
     InputError
         The file cannot be decoded.
     """
-    from PIL import Image
-
     try:
-        with Image.open(path) as picture:
-            return picture.convert("RGB")
-    except (OSError, SyntaxError, ValueError) as error:
-        raise InputError(path, f"cannot be read as an image: {error}", fix="Replace the file.") from None
+        return decoded(path)
+    except FileNotFoundError:
+        raise InputError(path, "cannot be read as an image: no such file", fix="Replace the file.") from None
 
 
-def load_classifier(spec: ModelSpec, settings: Settings) -> Classifier:
-    """Load a model as ``predict`` does.
+def load_classifier(spec: ModelSpec, settings: Settings, labels: LabelSpace) -> Classifier:
+    """Load a model as ``predict`` does, for these classes.
 
     Raises
     ------
@@ -148,16 +148,32 @@ def load_classifier(spec: ModelSpec, settings: Settings) -> Classifier:
     import torch
 
     device = choose_device(settings.device)
-    network = load_network(spec, imagenet_1k(), settings=settings)
+    network = load_network(spec, labels, settings=settings)
     layout = {"memory_format": torch.channels_last} if settings.channels_last else {}
     module = network.module.to(device=device, **layout)
     for parameter in module.parameters():
         parameter.requires_grad_(False)
-    model = _over_classes(module, network.head, precision=settings.precision, device=device)
-    return Classifier(spec.name, model, module, network.data_config, settings, device, network.weights_sha256)
+    model = _over_classes(module, network.head, len(labels), precision=settings.precision, device=device)
+    return Classifier(
+        spec.name,
+        model,
+        module,
+        network.data_config,
+        settings,
+        device,
+        network.weights_sha256,
+        output_of=_outputs(network.head, len(labels)),
+    )
 
 
-def _over_classes(module: Any, head: Head, *, precision: str, device: Any) -> Callable[[Any], Any]:
+def _outputs(head: Head, n_classes: int) -> NDArray[np.int64]:
+    """Return int64 [C]: the output that stands for each class, -1 for none."""
+    output_of = np.full(n_classes, -1, dtype=np.int64)
+    output_of[head.classes] = head.positions
+    return output_of
+
+
+def _over_classes(module: Any, head: Head, n_classes: int, *, precision: str, device: Any) -> Callable[[Any], Any]:
     import torch
 
     dtype = getattr(torch, precision)
@@ -170,7 +186,6 @@ def _over_classes(module: Any, head: Head, *, precision: str, device: Any) -> Ca
         return plain
     positions = torch.as_tensor(head.positions, device=device)
     classes = torch.as_tensor(head.classes.astype(np.int64), device=device)
-    n_classes = len(imagenet_1k())
 
     def model(pixels: Any) -> Any:
         outputs = plain(pixels)

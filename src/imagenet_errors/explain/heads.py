@@ -148,13 +148,15 @@ def label_weights(classifier: Classifier, label: NDArray[np.int16]) -> Floats:
     Raises
     ------
     InputError
-        The network has no such layer of 1000 classes.
+        The network has no last layer with a row an output, or it has no output for a label.
     """
     weight = getattr(classifier.module.get_classifier(), "weight", None)
-    if weight is None or len(weight) != 1000:
-        raise InputError(classifier.name, "has no last layer of 1000 classes", fix="Name another model.")
+    output = classifier.output_of[np.maximum(label, 0)]
+    if weight is None or len(weight) <= classifier.output_of.max() or (output[label >= 0] < 0).any():
+        what = f"has no last layer with the {len(classifier.output_of):,} classes"
+        raise InputError(classifier.name, what, fix="Name another model.")
     table: Floats = weight.detach().flatten(1).double().cpu().numpy()
-    return np.where(label[:, None] >= 0, table[np.maximum(label, 0)], 1.0)
+    return np.where(label[:, None] >= 0, table[output], 1.0)
 
 
 def quality_of(path: Path) -> tuple[float, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.columns import Claim, Roles, choose_roles
 from imagenet_errors.readers.fields import Content, Field, fields_of
-from imagenet_errors.readers.headers import words_of
+from imagenet_errors.readers.headers import is_in_percent, words_of
 from imagenet_errors.readers.raw import Candidate, RawPredictions
 from imagenet_errors.readers.scores import ArrayScores, rows_a_chunk
 from imagenet_errors.readers.values import class_indices, has_no_value, numbers, pick, to_numpy, value_matrix
@@ -26,10 +27,12 @@ NO_CLASS = "no class given"
 CONFIDENCE_IS_NAN = "the confidence is NaN"
 """timm's inference.py writes class 0 and NaN for an image whose outputs are NaN: that is no tench."""
 CONFIDENCE_IS_INFINITE = "the confidence is infinite"
-MOST_COLUMNS = 50_000
+MOST_COLUMNS = 50 * 10**3
 """More than twice the widest head (21,843 classes)."""
 MOST_ROWS = 5_000_000
 """More than three times the training images of ImageNet."""
+_WRAPPED_NAME = r"""^[\[(]*b?(['"])([^'"]*)['"](?:\s*,.*)?[\])]*$"""
+"""A name as Python prints it in bytes or in a batch of one: ``b'a.JPEG'``, ``('a.JPEG',)``, ``('a.JPEG', 65)``."""
 _ABOVE_ONE = 1e-3
 """How far rounding may lift a probability above 1."""
 
@@ -77,6 +80,7 @@ def read_columns(found: Columns, *, columns: Mapping[str, str] | None = None) ->
     if not found.arrays or len(found.arrays[0]) == 0:
         raise InputError(found.path, "the file has no rows", fix="Predict again.")
     fields = fields_of(found.headers, found.arrays, where=found.path)
+    _refuse_uneven(fields, found.path)
     roles = choose_roles(fields, where=found.path, columns=columns)
     best = best_rows(fields, roles, where=found.path)
     if best is None:
@@ -87,6 +91,13 @@ def read_columns(found: Columns, *, columns: Mapping[str, str] | None = None) ->
     fields = fields_of(found.headers, kept, where=found.path)
     roles = choose_roles(fields, where=found.path, columns=columns)
     return assemble(roles, found, n_rows=len(best))
+
+
+def _refuse_uneven(fields: Sequence[Field], path: Path) -> None:
+    lengths = {len(member): field.header for field in fields for member in field.members}
+    if len(lengths) > 1:
+        listed = ", ".join(f"{header!r} with {counted(n, 'value')}" for n, header in list(lengths.items())[:3])
+        raise InputError(path, f"columns of different lengths: {listed}", fix="Write a row an image.")
 
 
 def best_rows(fields: Sequence[Field], roles: Roles, *, where: Path) -> NDArray[np.int64] | None:
@@ -199,7 +210,10 @@ def _names(array: pa.Array) -> pa.StringArray:
     """Return names as text, exactly as written; null becomes the empty name, which no image has."""
     if pt.is_floating(array.type):  # whole numbers that a missing one turned into floats: 293.0 is 293
         array = array.cast(pa.int64(), safe=False)
-    return pc.utf8_trim_whitespace(array.cast(pa.string()).fill_null(""))
+    names = pc.utf8_trim_whitespace(array.cast(pa.string()).fill_null(""))
+    if re.match(_WRAPPED_NAME, names[0].as_py() or ""):
+        names = pc.replace_substring_regex(names, _WRAPPED_NAME, r"\2")
+    return names
 
 
 def _text(array: pa.Array) -> pa.StringArray:
@@ -239,12 +253,14 @@ def _confidences(
     if given is None or given.null_count == len(given):
         return None, {}, []
     values = to_numpy(given)
+    header = roles.confidence.header if roles.confidence else ""
+    if is_in_percent(header) and np.nanmax(values) > 1 + _ABOVE_ONE:
+        values = values / 100
     broken = {CONFIDENCE_IS_NAN: np.isnan(values), CONFIDENCE_IS_INFINITE: np.isinf(values)}
     unusable = {reason: np.flatnonzero(mask) for reason, mask in broken.items() if mask.any()}
     outside = np.isfinite(values) & ((values < 0) | (values > 1 + _ABOVE_ONE))
     if outside.any():
         row = int(np.argmax(outside))
-        header = roles.confidence.header if roles.confidence else ""
         note = (
             f"Column {header!r} holds values outside 0..1 (first: {values[row]:g} in row {row + 1}), "
             "such as logits; no confidence was read."

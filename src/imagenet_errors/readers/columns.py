@@ -32,6 +32,8 @@ _CLASS_MEANINGS = (Meaning.PREDICTION, Meaning.RANKS, Meaning.CLASS, Meaning.UNK
 """In this order: the first kind that is present states the prediction."""
 _ROW_NUMBERS_FROM = 10
 """A column ``index`` that just counts is taken for row numbers from this many rows on."""
+_DISTINCT_FROM = 100
+"""So many classes of 1000 without a repeat are luck in one file of 150: they are no classes, but places."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +94,7 @@ def choose_roles(
     _refuse_summary(fields, where)
     stated = _stated(fields, columns or {}, where)
     free = [field for field in fields if field not in stated.values()]
-    name = stated.get("name") or _name(free, where)
+    name = stated.get("name") or _name(free, where) or _places(free)
     free = [field for field in free if field is not name]
     roles = Roles(name, stated.get("index"), stated.get("label"), stated.get("confidence"), stated.get("scores"))
     if not (roles.index or roles.label):
@@ -172,11 +174,15 @@ def _stated(fields: Sequence[Field], columns: Mapping[str, str], where: Path | s
         if role not in ROLES:
             raise InputError("--column", f"no role {role!r}", fix=f"Roles are {', '.join(ROLES)}.")
         found = [field for field in fields if header == field.header]
-        found = found or [field for field in fields if _shared_header(field) == header]
+        found = found or [field for field in fields if header in (_shared_header(field), _first_header(field))]
         if len(found) != 1:
             _refuse(where, f"{'several' if found else 'no'} columns {header!r} among", fields, role)
         stated[role] = found[0]
     return stated
+
+
+def _first_header(field: Field) -> str:
+    return field.header.partition("..")[0]
 
 
 def _shared_header(field: Field) -> str:
@@ -220,6 +226,21 @@ def _name_right(field: Field) -> int:
     if field.meaning is Meaning.NAME:
         return strength + 4 * looks
     return 4 if looks and field.meaning is Meaning.UNKNOWN else 0
+
+
+def _places(fields: Sequence[Field]) -> Field | None:
+    """Return the column ``idx`` that gives each image's place in some order: distinct numbers beside a class."""
+    for field in fields:
+        if not _is_single(field) or field.content is not Content.INTEGER or _counts_rows(field):
+            continue
+        n_rows = len(field.members[0])
+        says_place = set(words_of(field.header)) & {"index", "idx", "id", "row", "number"}
+        meanings = {other.meaning for other in fields if other is not field}
+        enough = _ROW_NUMBERS_FROM if meanings & {Meaning.PREDICTION, Meaning.RANKS} else _DISTINCT_FROM
+        has_class = bool(meanings & set(_CLASS_MEANINGS[:3]))
+        if says_place and has_class and n_rows >= enough and pc.count_distinct(field.members[0]).as_py() == n_rows:
+            return field
+    return None
 
 
 def _only(candidates: list[Field], role: str, where: Path | str) -> Field:
@@ -319,6 +340,11 @@ def _is_class_axis(field: Field) -> bool:
     return field.n_values >= WIDE and field.content in NUMERIC and field.meaning is not Meaning.TRUTH
 
 
+def _is_one_hot(field: Field) -> bool:
+    """Say whether a ``label`` holds a whole number for each class: beside a prediction that is the truth, no score."""
+    return field.meaning is Meaning.CLASS and field.content is Content.INTEGER and _is_vector(field)
+
+
 def _may_be_class(field: Field) -> bool:
     if field.meaning is Meaning.UNKNOWN:
         return not is_unlabelled(field.header) and field.content in (
@@ -382,13 +408,15 @@ def _unused(
 
 def _with_values(roles: Roles, fields: Sequence[Field], where: Path | str) -> Roles:
     """Fill confidence and scores from the remaining number columns."""
+    has_class = roles.index is not None or roles.label is not None or bool(roles.claims)
     numbers = [
         field
         for field in fields
-        if field.content in NUMERIC | {Content.BLANK} and field.meaning not in (Meaning.TRUTH, Meaning.IGNORED)
+        if field.content in NUMERIC | {Content.BLANK}
+        and field.meaning not in (Meaning.TRUTH, Meaning.IGNORED)
+        and not (has_class and _is_one_hot(field))
     ]
     vectors = [field for field in numbers if _is_vector(field)]
-    has_class = roles.index is not None or roles.label is not None or bool(roles.claims)
     dense = [field for field in vectors if not has_class or field.n_values >= WIDE]
     if roles.scores is None and dense:
         roles = replace(roles, scores=_only(_strongest(dense), "scores", where))
@@ -397,7 +425,8 @@ def _with_values(roles: Roles, fields: Sequence[Field], where: Path | str) -> Ro
         if any(field is not None and _is_vector(field) for field in (roles.index, roles.label)):
             ranked += [field for field in vectors if field not in (*dense, *ranked)]
         if ranked:
-            return replace(roles, confidence=_only(_strongest(ranked), "confidence", where))
+            best = _of_the_prediction(_strongest(ranked), roles, fields)
+            return replace(roles, confidence=_only(best, "confidence", where))
         return _confidence_by_content(roles, numbers)
     return roles
 
@@ -406,6 +435,17 @@ def _strongest(fields: list[Field]) -> list[Field]:
     """Keep those whose header promises most: probabilities before scores before logits."""
     strengths = [confidence_strength(field.header) for field in fields]
     return [field for field, strength in zip(fields, strengths, strict=True) if strength == max(strengths)]
+
+
+def _of_the_prediction(values: list[Field], roles: Roles, fields: Sequence[Field]) -> list[Field]:
+    """Keep those of several that share most words with the prediction's header and fewest with other columns."""
+    if len(values) < 2:
+        return values
+    own = {word for field in (roles.index, roles.label) if field is not None for word in words_of(field.header)}
+    used = (roles.name, roles.index, roles.label, *values)
+    other = {word for field in fields if field not in used for word in words_of(field.header)} - own
+    worth = [len(own & words) - len(other & words) for words in (set(words_of(field.header)) for field in values)]
+    return [field for field, one in zip(values, worth, strict=True) if one == max(worth)]
 
 
 def _confidence_by_content(roles: Roles, numbers: list[Field]) -> Roles:

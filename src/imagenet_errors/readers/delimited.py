@@ -233,7 +233,7 @@ def _is_header(cells: Sequence[str]) -> bool:
     numeric = [cell for cell in stripped if _is_number(cell)]
     wnids = [cell for cell in stripped if is_wnid(cell)]
     if len(numeric) >= WIDE:
-        return numeric == [str(i) for i in range(len(numeric))]
+        return any(numeric == [str(i + start) for i in range(len(numeric))] for start in (0, 1))
     if numeric or 0 < len(wnids) < WIDE:
         return False
     return len(stripped) > 1 or meaning_of(stripped[0]) is not Meaning.UNKNOWN
@@ -267,7 +267,10 @@ def _parse(text: bytes, layout: _Layout, path: Path) -> pa.Table:
     records = _from_first_record(text, one_column=len(types) == 1)
     block = (1 << 20) if len(layout.headers) < WIDE else (1 << 25)
     read = arrow_csv.ReadOptions(
-        column_names=list(types), skip_rows_after_names=int(layout.has_header), block_size=block
+        use_threads=len(records) > block,  # setting threads to one block takes longer than parsing it
+        column_names=list(types),
+        skip_rows_after_names=int(layout.has_header),
+        block_size=block,
     )
     parse = arrow_csv.ParseOptions(
         delimiter=layout.delimiter, newlines_in_values=b'"' in records, ignore_empty_lines=len(types) > 1

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from imagenet_errors.images import val_numbering
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.cells import looks_like_a_list, parse_list_cells, unwrapped
-from imagenet_errors.readers.headers import Meaning, meaning_of
+from imagenet_errors.readers.headers import Meaning, meaning_of, words_of
 from imagenet_errors.readers.opened import refusing_damage
 
 _SAMPLE = 200
@@ -28,9 +30,7 @@ POSITIONAL = "column"
 WIDE = 100
 """From this many on, values of one row are a class axis, fewer are ranks; no ImageNet head is narrower."""
 
-_IMAGE_NAME = re.compile(
-    r"\.(jpe?g|png|webp|bmp|gif|tiff?|ppm|jfif)$|ILSVRC2012_(val|test|train)_|^\d{8}$", re.IGNORECASE
-)
+_IMAGE_ENDING = r"\.(jpe?g|png|webp|bmp|gif|tiff?|ppm|jfif)$"
 _WNID = re.compile(r"n\d{8}")
 _RECORDS = re.compile(r"\s*\[?\s*\{\s*['\"]")
 _PATHS = ("path", "file_name", "filename", "file", "name", "image")
@@ -111,12 +111,12 @@ def refuse_transposed(headers: Sequence[str], where: Path | str) -> None:
     InputError
         Most of the headers are image names.
     """
-    n_names = sum(bool(_IMAGE_NAME.search(header)) for header in headers)
+    n_names = sum(map(looks_like_image, headers))
     if n_names > 2 and 2 * n_names > len(headers):
         raise InputError(
             where,
             f"images stand in columns: {counted(n_names, 'header')} of {len(headers):,} are image names",
-            example=next(header for header in headers if _IMAGE_NAME.search(header)),
+            example=next(filter(looks_like_image, headers)),
             fix="Transpose the table (pandas: DataFrame.T), so that each row is an image.",
         )
 
@@ -243,7 +243,7 @@ def _of_texts(array: pa.StringArray) -> Content:
     texts = [cell.strip() for cell in cells if cell and cell.strip().lower() not in _BLANK]
     if not texts:
         return Content.BLANK if pc.any(pc.not_equal(array, "")).as_py() else Content.EMPTY
-    for content, pattern in ((Content.IMAGE, _IMAGE_NAME), (Content.WNID, _WNID)):
+    for content, pattern in ((Content.IMAGE, _image_name()), (Content.WNID, _WNID)):
         if _mostly([bool(pattern.search(text)) for text in texts]):
             full = content is Content.IMAGE or all(_WNID.fullmatch(text) for text in texts)
             return content if full else Content.TEXT
@@ -269,8 +269,13 @@ def _number(text: str) -> float | None:
 
 
 def looks_like_image(text: str) -> bool:
-    """Say whether a text is an image's name: by its ending, or as one of ILSVRC 2012."""
-    return _IMAGE_NAME.search(text) is not None
+    """Say whether a text is an image's name: by its ending, or as ImageNet's are called."""
+    return _image_name().search(text) is not None
+
+
+@lru_cache(maxsize=1)
+def _image_name() -> re.Pattern[str]:
+    return re.compile(f"{_IMAGE_ENDING}|{val_numbering().looks}", re.IGNORECASE)
 
 
 def is_positional(field: Field) -> bool:
@@ -284,12 +289,14 @@ def is_wnid(text: str) -> bool:
 
 
 def _join_families(fields: list[Field]) -> list[Field]:
-    """Join columns whose headers differ by a running number only (from 0 or 1) and hold alike values."""
+    """Join columns whose headers differ by a running number only (from 0 or 1) and hold alike values.
+
+    The number may stand inside: ``top1_class``, ``top2_class``."""
     families: dict[tuple[str, bool], dict[int, Field]] = {}
     for field in fields:
-        match = re.fullmatch(r"(.*?)[ _.\-]?(\d+)", field.header)
+        match = re.fullmatch(r"(.*?)[ _.\-]?(\d+)(\D*)", field.header)
         if match and not field.is_list and match[1] != POSITIONAL and not is_wnid(field.header):
-            families.setdefault((match[1], field.content in TEXTUAL), {})[int(match[2])] = field
+            families.setdefault((match[1] + match[3], field.content in TEXTUAL), {})[int(match[2])] = field
     joined: dict[int, Field] = {}
     for (base, _), members in families.items():
         numbers = sorted(members)
@@ -314,15 +321,28 @@ def _cells(array: pa.Array) -> list[str]:
 
 
 def _join_positional(fields: list[Field]) -> list[Field]:
-    """Join columns of classes without headers into ranks: three and more that never name a class twice in a row."""
+    """Join columns of classes without headers into ranks: three and more that never name a class twice in a row.
+
+    Equally many columns of numbers beside them are their values, if they fall from rank to rank."""
     loose = [field for field in fields if is_positional(field) and field.n_values == 1 and not field.is_list]
     ranks = [field for field in loose if field.content in (Content.INTEGER, Content.WNID)]
-    others = {field.content for field in loose} - {Content.INTEGER, Content.WNID, Content.IMAGE}
+    values = [field for field in loose if field.content is Content.NUMBER]
+    others = [field for field in loose if field not in (*ranks, *values) and field.content is not Content.IMAGE]
     if not 3 <= len(ranks) <= _MOST_RANKS or others or _repeat_classes(ranks) or _counts_up(ranks[0]):
         return fields
-    taken = set(map(id, ranks))
+    if values and not (len(values) == len(ranks) and _fall(values)):
+        return fields
+    taken = set(map(id, (*ranks, *values)))
     family = replace(_family(POSITIONAL, ranks), meaning=Meaning.RANKS)
-    return [field for field in fields if id(field) not in taken] + [family]
+    beside = [replace(_family(POSITIONAL, values), meaning=Meaning.CONFIDENCE)] if values else []
+    return [field for field in fields if id(field) not in taken] + [family, *beside]
+
+
+def _fall(fields: Sequence[Field]) -> bool:
+    """Say whether the numbers of each row fall from column to column."""
+    rows = zip(*(_cells(field.members[0][:_SAMPLE]) for field in fields), strict=True)
+    numbers = [[_number(cell) for cell in row] for row in rows]
+    return all(None not in (a, b) and a >= b for row in numbers for a, b in pairwise(row))  # type: ignore[operator]
 
 
 def _counts_up(field: Field) -> bool:
@@ -336,20 +356,25 @@ def _family(base: str, ordered: list[Field]) -> Field:
     contents = {field.content for field in ordered}
     content = Content.NUMBER if Content.NUMBER in contents else ordered[0].content
     header = f"{ordered[0].header}..{ordered[-1].header}"
-    return Field(header, meaning_of(base), content, tuple(field.members[0] for field in ordered))
+    meaning = meaning_of(base)
+    if meaning is Meaning.CLASS and "top" in words_of(base):
+        meaning = Meaning.RANKS
+    return Field(header, meaning, content, tuple(field.members[0] for field in ordered))
 
 
 def _join_wide(fields: list[Field]) -> list[Field]:
-    """Join many number columns that no header explains into one class axis, in the file's order."""
-    loose = [
-        field
-        for field in fields
-        if field.n_values == 1 and field.meaning is Meaning.UNKNOWN and field.content in NUMERIC and not field.is_list
-    ]
-    if len(loose) < WIDE:
+    """Join many number columns that no header explains into one class axis, in the file's order.
+
+    Headers that are names of classes can say something by chance (file, model T): what lies between belongs to it."""
+    single = [field.n_values == 1 and field.content in NUMERIC and not field.is_list for field in fields]
+    unknown = [i for i, one in enumerate(single) if one and fields[i].meaning is Meaning.UNKNOWN]
+    if len(unknown) < WIDE:
         return fields
+    between = range(unknown[0], unknown[-1])
+    inside = {i for i in between if single[i] and fields[i].content is Content.NUMBER}
+    loose = [fields[i] for i in sorted(inside | set(unknown))]
     headers = tuple(field.header for field in loose)
-    labels = headers if all(map(is_wnid, headers)) else None
+    labels = None if any(re.search(r"\d$", header) and not is_wnid(header) for header in headers) else headers
     members = tuple(field.members[0] for field in loose)
     taken = set(map(id, loose))
     axis = Field(f"{headers[0]}..{headers[-1]}", Meaning.UNKNOWN, Content.NUMBER, members, labels)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from functools import lru_cache
 
 
 class Meaning(StrEnum):
@@ -28,13 +29,16 @@ _TRUTH = _words(
     "target targets true truth gt groundtruth actual expected real original orig ytrue reference human "
     "annotated correct"
 )
-_IGNORED = _words("failure severity err error errors acc accuracy loss time split rank entropy model size width height")
+_IGNORED = _words(
+    "failure severity err error errors acc accuracy loss nll time latency seconds duration ms elapsed split rank "
+    "entropy margin uncertainty variance std distance model size width height"
+)
 _CONFIDENCE = _words(
     "prob probs proba probability probabilities confidence confidences conf score scores logit logits "
     "softmax likelihood certainty"
 )
 _PREDICTION = _words(
-    "pred preds predict prediction predictions predicted ypred yhat hat argmax top1 guess guesses answer answers"
+    "pred preds predict prediction predictions predicted ypred yhat argmax top1 guess guesses answer answers"
 )
 _CLASS = _words(
     "index indices idx label labels class classes cls category categories wnid wnids synset synsets classid"
@@ -46,6 +50,10 @@ _IMAGE = _words(
 )
 _WEAK = _words("name names id ids key keys")
 
+_OUTPUT = _words("out output outputs")
+_HATTED = _words("y label class")
+_PERCENT = _words("percent percentage pct")
+
 PROBABILITY_WORDS = _CONFIDENCE - _words("score scores logit logits")
 """Headers with one of these promise a probability; scores and logits come after them."""
 
@@ -53,7 +61,7 @@ PROBABILITY_WORDS = _CONFIDENCE - _words("score scores logit logits")
 def words_of(header: str) -> list[str]:
     """Split a header into lower-case words: ``"Predicted_classIndex"`` -> predicted, class, index."""
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", header)
-    return re.findall(r"[a-z]+\d*|\d+", snake.lower())
+    return re.findall(r"[^\W\d_]+\d*|\d+", snake.lower())
 
 
 def is_unlabelled(header: str) -> bool:
@@ -61,6 +69,7 @@ def is_unlabelled(header: str) -> bool:
     return not words_of(header) or header.startswith(("__index_level_", "Unnamed: "))
 
 
+@lru_cache(maxsize=4096)
 def meaning_of(header: str) -> Meaning:
     """Tell what a header says about its column, by its words.
 
@@ -71,13 +80,14 @@ def meaning_of(header: str) -> Meaning:
     known = set(words)
     if is_unlabelled(header):
         return Meaning.UNKNOWN
-    if known & _TRUTH or words in (["y"], ["ground", "truth"]):
+    if known & _TRUTH or words in (["y"], ["y", "test"], ["y", "val"], ["ground", "truth"]):
         return Meaning.TRUTH
     if known & _IGNORED:
-        return Meaning.IGNORED
+        return Meaning.UNKNOWN if known & _OUTPUT else Meaning.IGNORED
     if known & _CONFIDENCE:
         return Meaning.CONFIDENCE
-    if known & _PREDICTION or words[:2] == ["top", "1"] or words == ["y", "pred"]:
+    is_hatted = "hat" in known and bool(known & _HATTED)  # y_hat, but no cowboy hat
+    if known & _PREDICTION or words[:2] == ["top", "1"] or is_hatted:
         return Meaning.PREDICTION
     if any(re.fullmatch(r"top(\d+|k)", word) for word in words) or words in (
         ["top", "5"],
@@ -111,6 +121,11 @@ def name_strength(header: str) -> int:
 def is_of_images(header: str) -> bool:
     """Say whether a header speaks of images or files: ``image_id`` does, ``id`` does not."""
     return bool(set(words_of(header)) & (_IMAGE | _FILE_NAME))
+
+
+def is_in_percent(header: str) -> bool:
+    """Say whether a header promises values from 0 to 100: ``confidence_percent``, ``prob (%)``."""
+    return "%" in header or bool(set(words_of(header)) & _PERCENT)
 
 
 def confidence_strength(header: str) -> int:

@@ -29,9 +29,15 @@ REASONS = {
 _WNID = re.compile(r"n\d{8}(?!\d)")
 _NUMBERED = re.compile(r"(?:LABEL|class|cls)[_ ]?(\d{1,9})", re.IGNORECASE)
 _UNMAPPED = "<unmapped"
-_PROMPT = re.compile(r"(?:an?|the)? ?(?:photo|picture|image) of (?:an? |the )?(?P<name>.+)", re.IGNORECASE)
+_PROMPT = re.compile(
+    r"(?:(?:this|it|that) is )?(?:(?:an?|the)? ?(?:photo|picture|image) (?:of|shows|contains|depicts) )?(?:an? |the )?"
+    r"(?P<name>.+)",
+    re.IGNORECASE,
+)
 _PLACE = re.compile(r"(?P<index>\d{1,9})[\s:;,.\-)]+(?P<name>\D.*)")
 """``65 sea snake``: the class index in front of its name."""
+_BEHIND = re.compile(r"(?P<name>.*\D)[\s(\[:]+(?:(?P<index>\d{1,9})|\d*\.?\d+\s*%|\d*\.\d+)[)\]]?")
+"""``sea snake (65)``, ``sea snake 97.3%``: the index or the confidence behind a name."""
 _DETAILS = {
     "large long-necked wading bird": "n02012849",
     "lifts and moves heavy objects": "n03126707",
@@ -144,8 +150,8 @@ class LabelTexts:
         if text.startswith(_UNMAPPED):
             return _NOTHING
         detail = self._detail(text)
-        place = _PLACE.fullmatch(_tidy(text))
-        if detail is None and place:
+        place = _PLACE.fullmatch(_tidy(text)) or _BEHIND.fullmatch(_tidy(text))
+        if detail is None and place and place["index"]:
             fitting = self.could_mean(place["name"]) & {int(place["index"])}
             return fitting or None
         return detail
@@ -167,10 +173,11 @@ class LabelTexts:
             return lemmas
         if self._any(name):
             return name
-        for pattern in (_PLACE, _PROMPT):
+        for pattern in (_PLACE, _BEHIND, _PROMPT):
             found = pattern.fullmatch(name)
-            name = found["name"] if found else name
-        return name if self._any(name) else name.rstrip(".! ")
+            shorter = found["name"].strip(" ([:") if found else name
+            name = shorter if self._any(shorter) or pattern is not _PROMPT else shorter.rstrip(".! ")
+        return name
 
     def _one(self, text: str, classes: frozenset[int]) -> int:
         if len(classes) == 1:

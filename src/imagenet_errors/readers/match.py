@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -12,21 +10,30 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from imagenet_errors.images import ImageIndex, index_of, numbers_of_column, rows_of_names
+from imagenet_errors.images import ImageIndex, index_of, n_val, numbers_of_column, rows_of_names
 from imagenet_errors.labels import LabelSpace, imagenet_1k
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.annotations import val_labels
-from imagenet_errors.readers.order import Suspicion, fits_clearly, fitting_shift, is_chance, refuse
+from imagenet_errors.readers.order import (
+    Suspicion,
+    axis_that_fits,
+    fitting_shift,
+    folders_moved,
+    is_chance,
+    refuse,
+    relabelled,
+)
+from imagenet_errors.readers.place_ids import are_ids, rows_of_ids
 from imagenet_errors.readers.plausibility import judge
 from imagenet_errors.readers.raw import RawPredictions
 from imagenet_errors.readers.reading import Reading
 from imagenet_errors.readers.resolve import Resolved
-from imagenet_errors.readers.row_orders import RowOrder, known_orders, stated_rows
+from imagenet_errors.readers.row_orders import IMAGEFOLDER, RowOrder, known_orders, stated_rows
 from imagenet_errors.tables import Annotations, Intake, Predictions
 
 _FIRST_NAMES = 100
 """Names that are looked at to tell whether a file has bare numbers in folders at all."""
-_ENOUGH_TO_TELL = 1000
+_ENOUGH_TO_TELL = 10**3
 """Images from which on one of the some 20 ways to share them among workers does not fit by luck."""
 _NUMBER_IN_FOLDER = r"(?:^|[/\\])(?P<wnid>n[0-9]{8})[/\\][0-9]{8}(?:\.[A-Za-z]+)?$"
 _MOST_PADDING = 0.02
@@ -108,8 +115,7 @@ def _on_all_images(
         return {"n_labelled": len(usable), "n_right": int((top1[usable] == annotations.label[rows[usable]]).sum())}
     numbers, label = numbers_of_column(names), val_labels()
     known = np.flatnonzero((numbers > 0) & (numbers <= len(label)) & (top1 >= 0))
-    _, first = np.unique(numbers[known], return_index=True)
-    chosen = known[first]
+    chosen = known if (np.diff(numbers[known]) > 0).all() else known[np.unique(numbers[known], return_index=True)[1]]
     return {"n_labelled": len(chosen), "n_right": int((top1[chosen] == label[numbers[chosen] - 1]).sum())}
 
 
@@ -141,8 +147,8 @@ def rows_of(
         return rows, (f"rows taken in the order {order}, as stated",)
     if names is None:
         return _proven_rows(resolved, known_orders(annotations, images), path)
-    if images.is_val and _are_ids(names):
-        return _rows_of_ids(resolved, images, annotations, path)
+    if images.is_val and are_ids(names):
+        return rows_of_ids(resolved, images, annotations, path)
     rows = rows_of_names(images, names, where=path)
     return _without_other_sets(rows, names, annotations) if images.is_val else (rows, ())
 
@@ -163,14 +169,6 @@ def _without_other_sets(rows: NDArray[np.int64], names: pa.StringArray, annotati
         f"this number does not have (first: {names[int(np.argmax(torn))]}): they are of another set."
     )
     return np.where(told, -1, rows), (note,)
-
-
-def _are_ids(names: pa.StringArray) -> bool:
-    """Return True when all names are whole numbers, too short to be those of validation images."""
-    pattern = r"^[0-9]{1,7}$"
-    if not re.match(pattern, names[0].as_py() or ""):
-        return False
-    return bool(pc.all(pc.match_substring_regex(names, pattern)).as_py())
 
 
 def _proven_rows(resolved: Resolved, known: tuple[RowOrder, ...], path: Path) -> Found:
@@ -237,6 +235,27 @@ def _known_doubt(resolved: Resolved, known: tuple[RowOrder, ...], *, taken: str)
                 f"accuracy is at chance {taken}, high in the order {order.name} with every class index -1",
                 f"Pass --class-axis 1001 (a background class in front) and --row-order {order.name}.",
             )
+    for order in known:
+        usable = resolved.top1 >= 0
+        fits = len(usable) == len(order.label) and usable.any()
+        share = relabelled(order.label[usable], resolved.top1[usable]) if fits else ""
+        if share and order.name == IMAGEFOLDER and len(order.label) == n_val():
+            label, top1 = order.label[usable].astype(np.int64), resolved.top1[usable].astype(np.int64)
+            if folders_moved(label, top1, imagenet_1k()):
+                return Suspicion(
+                    f"accuracy is at chance {taken}; the rows lie class by class, but the class folders are in another "
+                    "order than ascending wnids",
+                    "Pass --row-order FILE: the images' names in the order that they were predicted in, one a row.",
+                )
+        if share:
+            is_val = len(order.label) == n_val()
+            axis = axis_that_fits(order.label[usable], resolved.top1[usable], imagenet_1k()) if is_val else ""
+            axis = axis or "FILE (a wnid a line, in the order of the model's outputs)"
+            return Suspicion(
+                f"accuracy is at chance {taken}, yet in the order {order.name} images of one predicted class often "
+                f"have the same label ({share} of pairs): the classes are in another order than ascending wnids",
+                f"Pass --row-order {order.name} and --class-axis {axis}.",
+            )
     return None
 
 
@@ -270,41 +289,6 @@ def _judged(reading: Reading, resolved: Resolved, images: ImageIndex, *, path: P
         doubt = _known_doubt(resolved, known, taken="in the order that was taken") or doubt
     refuse(doubt, where=path)
     return judgement.notes
-
-
-def _rows_of_ids(resolved: Resolved, images: ImageIndex, annotations: Annotations, path: Path) -> Found:
-    """Integer ids are places in a common order, from 0 or from 1: taken as the one that fits the labels."""
-    names = resolved.raw.names
-    ids = pc.cast(names, "int64").to_numpy()
-    known = known_orders(annotations, images)
-    fitting = []
-    for order, base in product(known, (0, 1)):
-        place = ids - base
-        inside = (place >= 0) & (place < len(order.rows))
-        rows = np.where(inside, order.rows[np.where(inside, place, 0)], -1)
-        usable = (rows >= 0) & (resolved.top1 >= 0)
-        if fits_clearly(annotations.label[rows[usable]], resolved.top1[usable]):
-            fitting.append((usable & (annotations.label[rows] == resolved.top1), order, base, rows))
-    fitting.sort(key=lambda found: -int(found[0].sum()))
-    if not fitting or (len(fitting) > 1 and not _clearly_more(fitting[0][0], fitting[1][0])):
-        listed = ", ".join(order.name for order in known)
-        raise InputError(
-            path,
-            f"images are given by integers, and which order they count in ({listed}; from 0 or 1) cannot be told",
-            example=names[0] if names is not None else None,
-            fix="Write file names, or numbers of 8 digits counted from 1.",
-        )
-    _, order, base, rows = fitting[0]
-    return rows, (f"image ids count from {base} in the order {order.name}: only that fits the labels",)
-
-
-def _clearly_more(right: NDArray[np.bool_], other: NDArray[np.bool_]) -> bool:
-    """Say whether rows are right more often in one reading than in another, by four deviations of the difference.
-
-    In class folders a place more or less mostly stays in the class, so only the rows that differ are looked at.
-    """
-    only, only_other = int(np.sum(right & ~other)), int(np.sum(other & ~right))
-    return bool(only - only_other > 4 * np.sqrt(only + only_other))
 
 
 def _once_each(

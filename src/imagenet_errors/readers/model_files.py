@@ -16,7 +16,9 @@ from imagenet_errors.readers.fields import looks_like_image
 from imagenet_errors.readers.formats import ENDINGS
 
 _PART = re.compile(
-    r"(?P<base>.*?)[-_. ]?(?P<word>rank|part|shard|chunk|worker|gpu|proc|process)[-_=]?\d+(?:[-_. ].*)?", re.IGNORECASE
+    r"(?P<base>.*?)[-_. ]?(?P<word>rank|part|shard|chunk|worker|gpu|proc|process)[-_=]?\d+(?:[-_. ].*)?"
+    r"|(?P<before>.*?)[-_. ]?\d+[-_]?(?P<of>of)[-_]?\d+",
+    re.IGNORECASE,
 )
 _PARTITION = re.compile(r"[A-Za-z_][\w\-]*=[^/]*")
 """A folder of a partitioned table, as Spark, Hive and pyarrow name it: ``rank=0``."""
@@ -90,7 +92,7 @@ def unread_files(given: Sequence[Path]) -> tuple[Path, ...]:
 
 
 def _inside(folder: Path) -> list[ModelFiles]:
-    """Return the models in a folder; links that lead nowhere are taken, too, to fail by name and not in silence."""
+    """Return the models in a folder; links to nowhere and pipes are taken, too, to fail by name and not in silence."""
     files = sorted(path for path in folder.iterdir() if _may_hold_predictions(path))
     if len(files) > 1 and all(path.suffix == ".txt" and looks_like_image(path.stem) for path in files):
         return [ModelFiles(folder.resolve().name, tuple(files), is_an_image_each=True)]
@@ -118,7 +120,9 @@ def _joined(files: Sequence[Path], folder: Path) -> list[ModelFiles]:
     groups: dict[tuple[str, str], list[Path]] = {}
     for path in files:
         found = _PART.fullmatch(model_name(path))
-        key = (found["base"], found["word"].lower()) if found else (str(path), "")
+        key = (str(path), "")
+        if found:
+            key = (found["base"] or found["before"] or "", (found["word"] or found["of"]).lower())
         groups.setdefault(key, []).append(path)
     models = []
     for (base, word), paths in groups.items():
@@ -131,7 +135,7 @@ def _joined(files: Sequence[Path], folder: Path) -> list[ModelFiles]:
 
 def _may_hold_predictions(path: Path) -> bool:
     return (
-        (path.is_file() or (path.is_symlink() and not path.is_dir()))
+        not path.is_dir()
         and path.suffix.lower() in ENDINGS
         and path.name != _SAMPLES
         and not path.name.startswith((".", "_"))

@@ -31,7 +31,7 @@ _UNTORCH = (
     '    saved = torch.load("FILE", map_location="cpu", weights_only=True)\n'
     '    numpy.savez("FILE.npz", logits=saved.float().numpy())  # and file_names=[...] where you have them'
 )
-_MOST_MEMBERS = 1000
+_MOST_MEMBERS = 10**3
 _LONGEST_END = (1 << 16) + 22
 _ALWAYS_UNPACKED = 1 << 29
 _MOST_UNPACKED = 20
@@ -183,8 +183,11 @@ def _dense(members: list[_Member], stated: str | None, path: Path) -> _Member | 
         if not found:
             raise InputError(path, f"no array [n, C] named {stated!r}", fix=f"It has {_listed(members)}.")
         return found[0]
-    has_class = any(meaning_of(member.key) is Meaning.PREDICTION and len(member.shape) == 1 for member in members)
-    has_class |= any(meaning_of(member.key) is Meaning.RANKS for member in members)
+    has_class = any(
+        (meaning_of(member.key) is Meaning.PREDICTION and (len(member.shape) == 1 or member.dtype.kind in "iu"))
+        or meaning_of(member.key) is Meaning.RANKS
+        for member in members
+    )
     candidates = [
         member
         for member in members

@@ -1,4 +1,4 @@
-"""numpy's .npy files: top-1, ranked top-k or scores, memory-mapped, never unpickled."""
+"""numpy's .npy files: top-1, ranked top-k or scores, never copied, never unpickled."""
 
 from __future__ import annotations
 
@@ -15,15 +15,19 @@ from numpy.typing import NDArray
 
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.assemble import CONFIDENCE_IS_NAN, NO_CLASS, Columns
-from imagenet_errors.readers.fields import WIDE
+from imagenet_errors.readers.axis_tables import head_widths
+from imagenet_errors.readers.fields import POSITIONAL, WIDE
 from imagenet_errors.readers.opened import Opened, opened, refusing_damage
 from imagenet_errors.readers.raw import RawPredictions
 from imagenet_errors.readers.scores import ArrayScores, as_floats
 
 _BEYOND_ANY_CLASS = 1 << 31
 _LONGEST_HEADER = 1 << 17
-_CLASS_COUNTS = (1000, 1001)
-"""Widths that only a class axis has; an array with so many rows and far more columns has a row a class."""
+_SAMPLED_ROWS = 1 << 10
+_MOST_TABLE = 10
+"""Columns of a table that was saved as an array; more are a class axis of another data set."""
+_REPEATING = 0.1
+"""Share of rows that name a class twice from which on columns are no ranks."""
 _NO_OBJECTS = 'Save plain arrays: numpy.save("FILE.npy", array.astype(float)) or strings with astype(str).'
 
 
@@ -42,9 +46,10 @@ def read_npy(file: Opened, stated: Mapping[str, str]) -> Columns | RawPrediction
     if array.dtype.names:
         fields = {name: arrow_column(array[name], path) for name in array.dtype.names}
         return Columns(path, "structured npy", tuple(fields), tuple(fields.values()))
-    if stated:
-        raise InputError(path, "an npy file has no columns", fix="Leave --column out.")
-    return read_array(array, path, format="npy")
+    read = read_array(array, path, format="npy")
+    if stated and not isinstance(read, Columns):
+        raise InputError(path, "an npy file of one kind of values has no columns", fix="Leave --column out.")
+    return read
 
 
 def read_array(array: NDArray[Any], path: Path, *, format: str) -> Columns | RawPredictions:  # noqa: A002
@@ -55,15 +60,21 @@ def read_array(array: NDArray[Any], path: Path, *, format: str) -> Columns | Raw
     InputError
         It has no rows, more than two axes, or values that are neither classes nor scores.
     """
+    array = np.squeeze(array, axis=tuple(i for i in range(1, array.ndim) if array.shape[i] == 1))
     if array.ndim not in (1, 2) or array.size == 0:
-        raise InputError(path, f"an array of shape {array.shape}", fix="Save one row an image: (n,), (n, k), (n, C).")
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
+        fix = "Save one row an image: (n,), (n, k), (n, C); batches one behind another: array.reshape(-1, C)."
+        raise InputError(path, f"an array of shape {array.shape}", fix=fix)
+    if array.dtype == np.bool_ and array.ndim == 2:
+        array = array.view(np.uint8)  # one hot
+    if is_narrow_table(array):
+        columns = tuple(arrow_column(_whole(array[:, i]), path) for i in range(array.shape[1]))
+        return Columns(path, format, tuple(f"{POSITIONAL} {i + 1}" for i in range(array.shape[1])), columns)
     if array.ndim == 1 and is_bfloat16(array):
         raise InputError(
             path, "classes stored as bfloat16, which holds whole numbers up to 256 only", fix="Save them as int16."
         )
-    is_transposed = array.ndim == 2 and array.shape[0] in _CLASS_COUNTS and array.shape[1] > 2 * array.shape[0]
+    # As many rows as a head has outputs, and far more columns: a row a class.
+    is_transposed = array.ndim == 2 and array.shape[0] in head_widths() and array.shape[1] > 2 * array.shape[0]
     if is_transposed and (is_bfloat16(array) or array.dtype.kind in "iuf"):
         scores = ArrayScores(np.ascontiguousarray(array.T), str(path))
         words = f"{format}, all {array.shape[0]:,} outputs"
@@ -81,6 +92,29 @@ def read_array(array: NDArray[Any], path: Path, *, format: str) -> Columns | Raw
     return _ranked(array, path, format)
 
 
+def is_narrow_table(array: NDArray[Any]) -> bool:
+    """Say whether a few columns [n, k] are neither ranks nor scores: a label beside a prediction, row numbers.
+
+    Ranks never name a class twice in a row, and are all whole numbers; scores hardly ever are.
+    """
+    if array.ndim != 2 or not 1 < array.shape[1] <= _MOST_TABLE or array.dtype.kind not in "iuf":
+        return False
+    with np.errstate(invalid="ignore"):
+        head = np.asarray(array[:1000], dtype=np.float64)
+        is_whole = (np.isnan(head) | ((np.trunc(head) == head) & (head >= 0))).all(axis=0) & (head > 1).any(axis=0)
+    if not is_whole.all():
+        return bool(is_whole.any())
+    ordered = np.sort(head, axis=1)
+    repeats = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)
+    return bool(repeats.mean() > _REPEATING or (len(head) > 2 and (np.diff(head[:, 0]) == 1).all()))
+
+
+def _whole(column: NDArray[Any]) -> NDArray[Any]:
+    """Return whole numbers that stand among floats as such."""
+    with np.errstate(invalid="ignore"):
+        return column.astype(np.int64) if (np.trunc(column) == column).all() else np.ascontiguousarray(column)
+
+
 def is_bfloat16(array: NDArray[Any]) -> bool:
     """Say whether an array holds bfloat16, which numpy reads back as two bytes without a type."""
     return array.dtype.kind == "V" and array.dtype.names is None and array.dtype.itemsize == 2
@@ -93,7 +127,7 @@ def _holds_ranks(array: NDArray[Any]) -> bool:
     if array.dtype.kind in "iu":
         return True
     with np.errstate(invalid="ignore"):  # a damaged file can hold NaNs that signal
-        head = np.asarray(array[:1000], dtype=np.float64)
+        head = np.asarray(array[:_SAMPLED_ROWS], dtype=np.float64)
     head = head[np.isfinite(head)]
     return bool((np.trunc(head) == head).all() and (head >= 0).all() and (head > array.shape[1]).any())
 

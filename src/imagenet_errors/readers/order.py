@@ -8,13 +8,14 @@ mistake is kin of what the image shows."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError
-from imagenet_errors.readers.class_axis import DEVKIT, class_axis
+from imagenet_errors.readers.class_axis import BACKGROUND_FIRST, DEVKIT, class_axis
 
 ENOUGH_ROWS = 20
 """Below this many rows, an all-wrong file and a misordered one cannot be told apart."""
@@ -57,13 +58,13 @@ def suspicion(label: NDArray[np.integer], top1: NDArray[np.integer], labels: Lab
     right = float(np.mean(top1 == label))
     shift = fitting_shift(label, top1)
     if shift:
-        return _shifted(right, float(np.mean(top1 + shift == label)), shift)
+        return _shifted(right, float(np.mean(top1 + shift == label)), shift, labels)
     if not is_chance(label, top1):
         return None
-    deviations = kinship(label, top1, labels)
+    deviations = kinship(label, top1, labels) if _are_synsets(labels) else 0.0
     n_classes, agreement = _agreement(label, top1)
     if n_classes >= _ENOUGH_CLASSES and agreement > _SAME_LABEL and deviations < _CLOSE_KIN * len(label) ** 0.5:
-        return _relabelled(right, agreement, _axis_that_fits(label, top1, labels))
+        return _relabelled(right, agreement, axis_that_fits(label, top1, labels))
     if deviations > MIN_DEVIATIONS:
         return None
     return Suspicion(
@@ -100,12 +101,12 @@ def fitting_shift(label: NDArray[np.integer], top1: NDArray[np.integer]) -> int:
     return best if by_shift[best] > max(_CLEARLY_RIGHT, _CLEARLY_BETTER * others) else 0
 
 
-def _shifted(right: float, shifted: float, shift: int) -> Suspicion:
+def _shifted(right: float, shifted: float, shift: int, labels: LabelSpace) -> Suspicion:
     found = f"{right:.2%} are right as written, {shifted:.2%} with every class index {shift:+d}"
-    if shift < 0:
-        flag = "Pass --class-axis 1001 (a background class in front)."
+    if shift < 0 and labels.is_imagenet:
+        flag = f"Pass --class-axis {BACKGROUND_FIRST} (a background class in front)."
     else:
-        flag = "Write indices 0..999, or pass --class-axis FILE (a wnid a line, in output order)."
+        flag = f"Write indices 0..{len(labels) - 1}, or pass --class-axis FILE (a wnid a line, in output order)."
     return Suspicion(f"class indices are shifted: {found}", f"{flag} {ALL_MISTAKES}")
 
 
@@ -139,6 +140,20 @@ def _shuffled_mean(
     return mean, float(np.sqrt(of_labels @ (centred**2) @ of_top1 / (n_rows - 1)))
 
 
+def _are_synsets(labels: LabelSpace) -> bool:
+    """Say whether WordNet knows every class: only then is kinship known."""
+    return shared_ancestors(labels) is not None
+
+
+@lru_cache(maxsize=1)
+def shared_ancestors(labels: LabelSpace) -> NDArray[np.float32] | None:
+    """Return what common_ancestors returns, None where a class is no WordNet synset."""
+    try:
+        return common_ancestors(labels)
+    except InputError:
+        return None
+
+
 def common_ancestors(labels: LabelSpace) -> NDArray[np.float32]:
     """Return float32 [C, C]: how many WordNet hypernyms two classes have in common, themselves included."""
     from imagenet_errors.wordnet import load_wordnet
@@ -164,8 +179,31 @@ def _agreement(label: NDArray[np.integer], top1: NDArray[np.integer]) -> tuple[i
     return int(several.sum()), float(np.mean(alike[several] / pairs[several]))
 
 
-def _axis_that_fits(label: NDArray[np.integer], top1: NDArray[np.integer], labels: LabelSpace) -> str:
+def relabelled(label: NDArray[np.integer], top1: NDArray[np.integer]) -> str:
+    """Return how often images of one predicted class have the same label, if that tells of renamed classes; else ""."""
+    n_classes, agreement = _agreement(label, top1)
+    is_told = len(label) >= ENOUGH_ROWS and n_classes >= _ENOUGH_CLASSES and agreement > _SAME_LABEL
+    return f"{agreement:.0%}" if is_told else ""
+
+
+def folders_moved(label: NDArray[np.integer], top1: NDArray[np.integer], labels: LabelSpace) -> bool:
+    """Say whether whole classes of rows are in another place, rather than the classes renamed.
+
+    Both look alike but for the mistakes, which are kin of what the images show in the right one of the two readings.
+    """
+    beside = np.zeros((len(labels), len(labels)), dtype=np.int64)
+    np.add.at(beside, (label, top1), 1)
+    usual, named = beside.argmax(axis=1), beside.argmax(axis=0)
+    wrong = top1 != usual[label]
+    if np.count_nonzero(wrong) < ENOUGH_ROWS:
+        return False
+    return kinship(usual[label[wrong]], top1[wrong], labels) > kinship(label[wrong], named[top1[wrong]], labels)
+
+
+def axis_that_fits(label: NDArray[np.integer], top1: NDArray[np.integer], labels: LabelSpace) -> str:
     """Return the known order of classes in which most predictions are right; empty for none."""
+    if not labels.is_imagenet:
+        return ""
     axis = class_axis(DEVKIT, labels)
     return axis.name if np.mean(axis.classes_of(top1) == label) > _CLEARLY_RIGHT else ""
 

@@ -82,6 +82,8 @@ class NameRule:
             numbers = val_numbers(names)
             known = (numbers > 0) & (numbers <= n_val())
             return _single(np.where(known, val_labels()[np.where(known, numbers - 1, 0)], -1))
+        if not _may_have_folders(names):
+            return _single(np.full(len(names), -1))
         folders = pc.struct_field(pc.extract_regex(names, r"(?P<folder>[^/\\]+)[/\\][^/\\]*$"), "folder")
         if way == WNID_FOLDER:
             found = pc.fill_null(pc.index_in(folders, value_set=pa.array(labels.wnids, type=pa.string())), -1)
@@ -92,6 +94,13 @@ class NameRule:
             return _single(np.where(index < len(labels), index, -1))
         lower = pc.utf8_lower(pc.fill_null(folders, "")).to_pylist()
         return Ragged.of(sorted(self.classes_of_folder.get(folder, ())) for folder in lower)
+
+
+def _may_have_folders(names: pa.StringArray) -> bool:
+    """Look through the letters of all names at once; those of a slice are among them."""
+    letters = names.buffers()[2]
+    text = b"" if letters is None else letters.to_pybytes()
+    return b"/" in text or b"\\" in text
 
 
 def _single(classes: NDArray[np.integer]) -> Ragged:

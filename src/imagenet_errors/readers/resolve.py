@@ -14,15 +14,17 @@ from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.class_axis import (
     BACKGROUND_FIRST,
+    FILES_OWN,
     IMAGENET_1K,
     ClassAxis,
     axis_names,
+    axis_of_headers,
     axis_of_wnids,
     class_axis,
 )
 from imagenet_errors.readers.label_text import REASONS, UNKNOWN, label_texts
 from imagenet_errors.readers.raw import RawPredictions
-from imagenet_errors.readers.scores import reduce_scores
+from imagenet_errors.readers.scores import reduce_scores, without_labels
 
 _TOO_MANY_OUTSIDE = 0.01
 """Share of indices outside the class axis from which on the axis, not the rows, must be wrong."""
@@ -54,7 +56,10 @@ def resolve(
     InputError
         The class axis is not known, most of the rows lie outside it, or a single class a row is to be masked.
     """
+    raw = without_labels(raw)
     axis = _axis_of(raw, labels, axis_name, where)
+    if axis.name != FILES_OWN:
+        raw = replace(raw, axis_labels=None)
     if mask:
         raw, axis = _masked(raw, axis, labels, where)
     if raw.scores is not None:
@@ -75,13 +80,13 @@ def resolve(
         raw, classes, reasons, n_disagree = _with_texts(raw, classes, labels, where=where)
     classes = classes.copy()
     classes[_listed(raw.invalid)] = -1
-    lacking = np.setdiff1d(np.flatnonzero(classes < 0), _listed(raw.invalid))
+    is_lacking = classes < 0
+    is_lacking[_listed(raw.invalid)] = False
     invalid = dict(raw.invalid)
     for reason, rows in reasons.items():
-        found = np.intersect1d(rows, lacking)
+        found = np.unique(rows[is_lacking[rows]])
         invalid |= {reason: found} if len(found) else {}
-    lacks = np.setdiff1d(np.arange(len(labels)), axis.class_at)
-    return Resolved(replace(raw, invalid=invalid), classes, n_disagree, lacks)
+    return Resolved(replace(raw, invalid=invalid), classes, n_disagree, axis.lacks(labels))
 
 
 def rows_taken(resolved: Resolved, rows: NDArray[np.int64]) -> Resolved:
@@ -139,7 +144,11 @@ def _axis_of(raw: RawPredictions, labels: LabelSpace, axis_name: str | None, whe
             )
         return axis
     if raw.axis_labels is not None and any(label in labels.index_of_wnid for label in raw.axis_labels):
-        return axis_of_wnids("the file's own", raw.axis_labels, labels, where=where)
+        return axis_of_wnids(FILES_OWN, raw.axis_labels, labels, where=where)
+    if raw.axis_labels is not None:
+        named = axis_of_headers(raw.axis_labels, labels, where=where)
+        if named is not None:
+            return named
     if width is None or width == len(labels):
         return class_axis(IMAGENET_1K, labels)
     if width == len(labels.occurring):
@@ -155,7 +164,7 @@ def _axis_of(raw: RawPredictions, labels: LabelSpace, axis_name: str | None, whe
 
 def _told(raw: RawPredictions, axis: ClassAxis, labels: LabelSpace) -> RawPredictions:
     """Say which of the outputs were used, where it is not all of them, one a class."""
-    lacking = np.setdiff1d(np.arange(len(labels)), axis.class_at)
+    lacking = axis.lacks(labels)
     if axis.width == len(labels) and not len(lacking):
         return raw
     note = f"{axis.width:,} outputs: the {len(axis.positions):,} that stand for one of the classes were used"

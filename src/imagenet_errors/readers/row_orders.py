@@ -20,6 +20,9 @@ from imagenet_errors.readers.original_labels import has_val_labels, val_labels
 from imagenet_errors.readers.tables import read_names
 from imagenet_errors.tables import Annotations
 
+IMAGEFOLDER = "imagefolder"
+"""Class folders by name, images in them by name."""
+
 
 @dataclass(frozen=True, eq=False)
 class RowOrder:
@@ -48,12 +51,12 @@ def known_orders(annotations: Annotations, images: ImageIndex) -> tuple[RowOrder
         by_name = images.rows_of_numbers(np.arange(1, len(label) + 1))
         return (
             RowOrder("name", by_name, label),
-            RowOrder("imagefolder", by_name[by_label], label[by_label]),
+            RowOrder(IMAGEFOLDER, by_name[by_label], label[by_label]),
         )
     paths = [name.replace("\\", "/") for name in annotations.file_names.to_pylist()]
     lexicographic = sorted(range(len(paths)), key=lambda row: paths[row].rpartition("/")[::2])
     natural = sorted(range(len(paths)), key=lambda row: _natural_key(paths[row]))
-    orders = {"imagefolder": lexicographic} | ({} if natural == lexicographic else {"natural": natural})
+    orders = {IMAGEFOLDER: lexicographic} | ({} if natural == lexicographic else {"natural": natural})
     if annotations.file_order is not None:
         orders["annotations"] = annotations.file_order.tolist()
     return tuple(

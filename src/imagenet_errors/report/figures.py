@@ -30,15 +30,13 @@ from imagenet_errors.report.factors import FactorRates, factor_figure, factors_c
 from imagenet_errors.report.fits import TWO_PIECE_SPLIT, LinearFit, curve, fit_line, two_piece
 from imagenet_errors.report.looks import (
     ACCURACY_NAME,
-    ACCURACY_RANGE,
     ERRORS_NAME,
     SEVERE,
     in_prose,
     look_of,
     looks,
-    most_percent,
 )
-from imagenet_errors.report.points import GROUPINGS, Category, Points, categories, comparable, error_types
+from imagenet_errors.report.points import GROUPINGS, Category, Points, categories, comparable, error_types, scale_of
 from imagenet_errors.shipped import needs
 
 if TYPE_CHECKING:
@@ -214,7 +212,7 @@ def portion_figure(request: FigureRequest, kinds: Sequence[Category], names: Seq
     """
     figure, grid = _panel_grid(len(request.points.groups))
     for axis, group in zip(grid.ravel(), request.points.groups, strict=False):
-        _frame(axis, names, among=among, title=group)
+        _frame(axis, request, names, among=among, title=group)
         if request.behind is not None and group in request.behind.groups:
             x, y = _xy(request.behind, names, request, among=among, group=group)
             axis.scatter(x, y, s=7, color=_CLOUD, linewidths=0, alpha=0.6)
@@ -258,7 +256,7 @@ def two_piece_figure(request: FigureRequest) -> Figure:
 
     figure = Figure(figsize=(5.0, 3.6), layout="constrained")
     axis = figure.subplots()
-    _frame(axis, (SEVERE,), among="multi_label", title="")
+    _frame(axis, request, (SEVERE,), among="multi_label", title="")
     if request.behind is not None:
         x, y = _xy(request.behind, (SEVERE,), request, among="multi_label", group="all")
         axis.scatter(x, y, s=8, color=_CLOUD, linewidths=0, alpha=0.6)
@@ -313,14 +311,14 @@ def _type_legend(figure: Figure, points: Points) -> None:
     there = [look for place, look in enumerate(looks()) if place and points.counts[:, 0, place].any()]
     handles = [Patch(color=look.light, label=in_prose(look.name)) for look in there]
     if points.open_types:
-        handles.append(Patch(facecolor="white", edgecolor=_SOFT, hatch="///", label="hangs on missing evidence"))
+        handles.append(Patch(facecolor="white", edgecolor=_SOFT, hatch="///", label="depends on missing evidence"))
     figure.legend(handles=handles, loc="outside lower center", ncols=min(4, len(handles)), fontsize=6.5)
 
 
 def dumbbell(request: FigureRequest) -> Figure:
     """Return few models' shares of multi-label errors, a panel for each type, beside the line through the published.
 
-    Types that hang on missing evidence stand together, as far as their share is exact only together.
+    Types that depend on missing evidence stand together, as far as their share is exact only together.
     """
     from matplotlib.figure import Figure
 
@@ -386,9 +384,10 @@ def _slope_text(fit: LinearFit | None, where: str) -> str:
     return f"{where} MLA {TWO_PIECE_SPLIT:.0f}: {fit.slope:+.2f} pp per MLA point ({fit.n} models)".replace("-", "−")
 
 
-def _frame(axis: Axes, names: Sequence[str], *, among: str, title: str) -> None:
-    axis.set_xlim(*ACCURACY_RANGE[among])
-    axis.set_ylim(0, min(100.0, sum(most_percent(name) for name in names)))
+def _frame(axis: Axes, request: FigureRequest, names: Sequence[str], *, among: str, title: str) -> None:
+    scale = scale_of(names, among=among, ours=request.points, published=request.behind)
+    axis.set_xlim(*scale.x)
+    axis.set_ylim(0, scale.most)
     if title:
         axis.set_title(title, loc="left")
 

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from imagenet_errors.chain import ERROR_TYPES
-from imagenet_errors.files import check_folder, staged_beside, unwritable, write_whole
+from imagenet_errors.files import check_folder, staged_beside, unwritable, written_whole
 from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR, Measures
 from imagenet_errors.mistakes import Tally
 from imagenet_errors.problems import InputError, counted
@@ -94,6 +94,13 @@ _FIXED_NAMES = (
 )
 _PLACING = ".placing.json"
 """Names the files that are being put into place: whose they are, should the program be killed meanwhile."""
+
+TABLES = {
+    "summary": (SUMMARY, ("model", "n_evaluated")),
+    "distribution": (DISTRIBUTION, ("model", "group", "error_type", "count")),
+    "accuracy": (ACCURACY, ("model", "group")),
+}
+"""Name -> the columns of a run's table, and those that every version wrote."""
 
 FAILURES = pa.schema([("model", pa.string()), ("file", pa.string()), ("reason", pa.string())])
 
@@ -206,6 +213,40 @@ class RunWriter:
         (self.staged / manifests.NAME).write_bytes(manifests.manifest_bytes(manifest))
 
 
+def read_run_table(
+    path: Path, schema: pa.Schema, *, needed: Sequence[str], only: bool = False, fix: str = "Evaluate again."
+) -> pa.Table:
+    """Return a table of a run, each column as the type that ``schema`` has for it; text stays a dictionary or plain.
+
+    ``needed``: the columns that must be there; with ``only``, no others are read. ``fix``: what writes it anew.
+
+    Raises
+    ------
+    InputError
+        The file is gone or damaged, lacks a column, or a column is not of its type.
+    """
+    try:
+        with pq.ParquetFile(path) as file:  # not read_table, to which a folder a=b would be a partition
+            table = file.read(columns=list(needed) if only else None, use_threads=False)
+        lacking = [name for name in needed if name not in table.column_names]
+        if lacking:
+            raise InputError(path, f"no column {', '.join(lacking)}", fix=fix)
+        fields = [field if field.name not in schema.names else _field(field, schema) for field in table.schema]
+        table = table.cast(pa.schema(fields, metadata=table.schema.metadata))
+        table.validate(full=True)
+    except (OSError, UnicodeDecodeError, pa.ArrowException) as error:  # names of columns may be damaged, too
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(path, f"cannot be read: {reason}", fix=fix) from None
+    return table
+
+
+def _field(found: pa.Field, schema: pa.Schema) -> pa.Field:
+    written = schema.field(found.name).type
+    holds_text = written.value_type if pa.types.is_dictionary(written) else written
+    is_text = pa.types.is_string(found.type) or pa.types.is_dictionary(found.type)
+    return found if is_text and pa.types.is_string(holds_text) else pa.field(found.name, written)
+
+
 @contextmanager
 def writing_run(out: Path) -> Iterator[RunWriter]:
     """Give a writer; what it wrote is put into ``out`` when the block ends without an error.
@@ -281,7 +322,8 @@ def _put_in_place(staged: Path, out: Path) -> None:
     try:
         (out / "verdicts").mkdir(parents=True, exist_ok=True)
         old = _replaceable(out) & _ours(out)
-        write_whole(out / _PLACING, msgspec.json.encode(sorted({*old, *files})))
+        with written_whole(out / _PLACING) as partial:
+            partial.write_bytes(msgspec.json.encode(sorted({*old, *files})))
         for name in sorted(old, key=lambda name: name != manifests.NAME):
             (out / name).unlink(missing_ok=True)
         for name in sorted(files, key=lambda name: name == manifests.NAME):

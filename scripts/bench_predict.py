@@ -1,13 +1,11 @@
-"""What ``predict`` costs beside a bare timm loop, and what evaluating hundreds of models costs beside reading them.
+"""What ``predict`` costs beside a bare timm loop, and where its time goes.
 
-    python scripts/bench_batch.py --out reports/bench_batch.md
-    python scripts/bench_batch.py --images DIR --predictions DIR --out reports/bench_batch.md
+    python scripts/bench_predict.py --out reports/bench_predict.md
+    python scripts/bench_predict.py --images DIR --out reports/bench_predict.md
 
-The first part needs the extra timm: a network with seeded random weights goes over the same images twice in turn, in
-one process: our whole way (decode, transform, forward, softmax, five best classes, file) and the least that timm needs
-(decode, transform, forward, argmax). Without --images they are made up. The second part makes 962 files of 50,000 rows
-(those of --predictions again and again, part of their rows exchanged between models; without it, made up), evaluates
-them in one call, and then the first 96 of them alone: memory must not grow with the models.
+Needs the extra timm. A network with seeded random weights goes over the same images twice in turn, in one process: our
+whole way (decode, transform, forward, softmax, five best classes, file) and the least that timm needs (decode,
+transform, forward, argmax). Without --images they are made up.
 """
 
 from __future__ import annotations
@@ -15,41 +13,20 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
-from bench_evaluate import REWRITE, Cost, make_up
+from bench_evaluate import write_page
 from imagenet_errors.image_folder import ImageFolder, read_folder
 from imagenet_errors.images import val_file_names
 from imagenet_errors.predict.inference import default_workers
-
-N_MODELS, N_FEW = 962, 96
-
-LAUNCH = """
-import resource, subprocess, sys, time
-start = time.perf_counter()
-status = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL)
-print(time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024)
-sys.exit(status)
-"""
-"""Subtle: a process's peak memory starts at that of the one that starts it, so a small one must."""
-
-
-def run(command: Sequence[str]) -> Cost:
-    """Run a command to its end and return what it took; raise if it fails."""
-    ended = subprocess.run([sys.executable, "-c", LAUNCH, *command], capture_output=True, text=True, check=True)
-    seconds, peak_mib = map(float, ended.stdout.split())
-    return Cost(seconds, peak_mib)
 
 
 def made_up_images(folder: Path, n_images: int) -> Path:
@@ -135,8 +112,6 @@ def throughput(options: argparse.Namespace, folder: Path) -> list[str]:
                 seconds[side].append(time.perf_counter() - start)
                 cpu_seconds[side].append(time.process_time() - cpu_start)
     return [
-        "## Predicting",
-        "",
         f"{options.model}, {len(images):,} images, batches of {options.batch_size}, {options.workers} worker "
         f"processes, {device}, torch {torch.__version__}, timm {timm.__version__}; medians of {options.runs} runs "
         "in turn.",
@@ -194,7 +169,9 @@ def where_time_goes(network: Any, images: ImageFolder, options: argparse.Namespa
     whole = sum(seconds.values())
     rows = [f"| {part} | {1000 * took / len(images):.2f} | {took / whole:.0%} |" for part, took in seconds.items()]
     return [
-        "Where the time goes, each part on its own:",
+        "## Where the time goes",
+        "",
+        "Each part on its own:",
         "",
         "| part | milliseconds of CPU time an image | share |",
         "| --- | ---: | ---: |",
@@ -211,56 +188,6 @@ def _rates(of: str, n_images: int, seconds: tuple[list[float], list[float]]) -> 
     return f"| {of} | {ours:.1f} | {bare:.1f} | {ours / bare:.2f} | 0.98 |"
 
 
-def many_files(sources: Sequence[Path], folder: Path, n_files: int) -> list[Path]:
-    """Write so many files: the sources in turn, from the second time on with 5 to 40 % of another's predictions."""
-    folder.mkdir()
-    random = np.random.default_rng(0)
-    tables = [pq.read_table(path, columns=["file_name", "predicted_class"]) for path in sources]
-    top1 = [table["predicted_class"].to_numpy() for table in tables]
-    files = []
-    for number in range(n_files):
-        own, other = number % len(tables), int(random.integers(len(tables)))
-        exchanged = random.random(len(top1[own])) < (number >= len(tables)) * random.uniform(0.05, 0.4)
-        classes = np.where(exchanged, top1[other], top1[own])
-        files.append(folder / f"model{number:03}.parquet")
-        columns = {"file_name": tables[own]["file_name"], "predicted_class": pa.array(classes, type=pa.int16())}
-        pq.write_table(pa.table(columns), files[-1], compression="zstd")
-    return files
-
-
-def evaluation(options: argparse.Namespace, folder: Path) -> list[str]:
-    """Evaluate many files, and few of them, and only read and rewrite them; return the page's lines."""
-    given = sorted(options.predictions.glob("*.parquet")) if options.predictions else make_up(folder)[0]
-    files = many_files(given, folder / "many", options.n_models)
-    python, out = sys.executable, folder / "rewritten"
-    out.mkdir()
-    start = [python, "-m", "imagenet_errors", "evaluate", "--annotations", options.annotations, "--no-check-order"]
-    many = run([*start, "--out", str(folder / "run"), *map(str, files)])
-    rewrite = run([python, "-c", REWRITE, str(out), *map(str, files)])
-    few = run([*start, "--out", str(folder / "few"), *map(str, files[:N_FEW])])
-    a_model = many.seconds / len(files)
-    return [
-        "## Evaluating",
-        "",
-        f"Files of {pq.read_metadata(files[0]).num_rows:,} rows; annotations: {Path(options.annotations).name}; whole "
-        "processes, once each.",
-        "",
-        "| files | what | s | s a model | peak, MiB |",
-        "| ---: | --- | ---: | ---: | ---: |",
-        _row(len(files), "evaluate", many),
-        _row(len(files), "read and rewrite (pyarrow)", rewrite),
-        _row(N_FEW, "evaluate", few),
-        "",
-        f"A model takes {a_model:.3f} s, {many.seconds / rewrite.seconds:.1f} times as long as reading and rewriting "
-        "its file. Out-of-vocabulary evidence is looked up, not computed.",
-        "",
-    ]
-
-
-def _row(n_files: int, what: str, cost: Cost) -> str:
-    return f"| {n_files} | {what} | {cost.seconds:.1f} | {cost.seconds / n_files:.3f} | {cost.peak_mib:.0f} |"
-
-
 def main() -> None:
     """Parse the arguments, measure, and write or print the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -271,24 +198,12 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, default=32)
     parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--runs", type=int, default=3, help="counted runs of each loop")
-    parser.add_argument("--predictions", type=Path, help="folder of Parquet files: file_name, predicted_class")
-    parser.add_argument("--n-models", type=int, default=N_MODELS)
-    parser.add_argument("--annotations", default="real", help="as of evaluate")
-    parser.add_argument("--only", choices=["predicting", "evaluating"], help="one part alone")
     parser.add_argument("--out", type=Path, help="Markdown page to write")
     options = parser.parse_args()
-    command = " ".join(Path(part).name if "/" in part else part for part in sys.argv)
-    lines = ["# What a batch costs", "", f"Made by `python {command}` on {os.cpu_count()} cores.", ""]
+    lines = ["# What predicting costs", "", f"Made by `python {' '.join(sys.argv)}` on {os.cpu_count()} cores.", ""]
     with tempfile.TemporaryDirectory() as name:
-        for title, part in (("predicting", throughput), ("evaluating", evaluation)):
-            if options.only in (None, title):
-                lines += part(options, Path(name))
-    page = "\n".join(lines)
-    print(page)
-    if options.out:
-        partial = options.out.with_name(f".{options.out.name}")
-        partial.write_text(page, encoding="utf-8")
-        partial.replace(options.out)
+        lines += throughput(options, Path(name))
+    write_page("\n".join(lines), options.out)
 
 
 if __name__ == "__main__":
