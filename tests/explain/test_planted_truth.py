@@ -19,7 +19,6 @@ import torch  # noqa: E402
 from imagenet_errors.explain.locate import Locate, locate  # noqa: E402
 from imagenet_errors.explain.masking import Maskable, cell_of_pixels  # noqa: E402
 from imagenet_errors.labels import imagenet_1k  # noqa: E402
-from imagenet_errors.labels import imagenet_1k  # noqa: E402
 
 N_CLASSES, N_PLANTS, SIDE, PIECE = 30, 20, 64, 8
 CORNERS = ((0, 0), (0, SIDE - PIECE), (SIDE - PIECE, 0), (SIDE - PIECE, SIDE - PIECE))
