@@ -316,6 +316,7 @@ def _planted(rows: list[Row] | None) -> str:
     if not rows:
         return _not_run(title)
     n = len(rows)
+    hidden = sum(row["hidden_hits"] for row in rows)
     hits = sum(row["first_cell_hits"] for row in rows)
     maps = sum(row["map_hits"] for row in rows)
     controls = sum(row["control"] in ("never", "chance") for row in rows)
@@ -326,7 +327,8 @@ def _planted(rows: list[Row] | None) -> str:
     table = md_table(
         ["what", "n", "share", "interval", "wanted"],
         [
-            ["the first cell hidden lies in the pasted object", *_told(hits, n), f"≥ {HITS_NEEDED:.0%}"],
+            ["what is hidden until it is called A covers the pasted object", *_told(hidden, n), f"≥ {HITS_NEEDED:.0%}"],
+            ["the first cell hidden lies in the pasted object", *_told(hits, n), ""],
             ["the margin map is lowest in the pasted object", *_told(maps, n), ""],
             ["without the object, aimed at it: never or chance", *_told(controls, n), ""],
             ["aimed at the class ranked 500th: never", *_told(far, n), f"≥ {FAR_NEEDED:.0%}"],
