@@ -77,6 +77,24 @@ def read_arrow(file: Opened, _stated: Mapping[str, str]) -> Columns:
     return Columns(file.path, "Arrow", tuple(table.column_names), tuple(table.columns))
 
 
+def read_orc(file: Opened, _stated: Mapping[str, str]) -> Columns:
+    """Read an ORC file, as Hive and Spark write them.
+
+    Raises
+    ------
+    InputError
+        The file is damaged, or larger than predictions are.
+    """
+    from pyarrow import orc
+
+    with refusing_damage(file.path):
+        reader = orc.ORCFile(pa.BufferReader(pa.py_buffer(file.content)))
+        _refuse_size("columns", len(reader.schema), MOST_COLUMNS, file.path)
+        _refuse_size("rows", reader.nrows, MOST_ROWS, file.path)
+        table = reader.read()
+    return Columns(file.path, "ORC", tuple(table.column_names), tuple(table.columns))
+
+
 def _refuse_size(what: str, found: int, most: int, path: Path) -> None:
     if found > most:
         raise InputError(path, f"{found:,} {what}; at most {most:,} are read", fix="Write a row an image.")

@@ -135,7 +135,7 @@ def _single(header: str, array: pa.Array, where: Path | str) -> Field:
 def _flattened(header: str, column: pa.Array | pa.ChunkedArray, where: Path | str) -> Iterator[tuple[str, pa.Array]]:
     """Yield the columns that a column stands for: those inside a struct, or the path of a struct that is an image."""
     with refusing_damage(f"{where}, column {header!r}"):
-        array = _parsed(plain(column))
+        array = _without_single_lists(_parsed(plain(column)))
         parts = _parts(array)
         path = next((key for key in _PATHS if key in parts and _may_be_path(parts[key].type)), None)
         if path is not None and _IMAGE_PARTS & set(parts):
@@ -144,6 +144,14 @@ def _flattened(header: str, column: pa.Array | pa.ChunkedArray, where: Path | st
         yield header, array
     for key, part in parts.items():
         yield from _flattened(f"{header}.{key}" if key else header, part, where)
+
+
+def _without_single_lists(array: pa.Array) -> pa.Array:
+    """Return what lists of one item each hold, as batches of one are written; null in an empty one."""
+    if not pt.is_list(array.type) or pc.max(pc.list_value_length(array)).as_py() != 1:
+        return array
+    filled = pc.fill_null(pc.equal(pc.list_value_length(array), 1), False).to_numpy(zero_copy_only=False)
+    return array.flatten().take(pa.array(filled.cumsum() - 1, mask=~filled))
 
 
 def _may_be_path(kind: pa.DataType) -> bool:

@@ -29,7 +29,8 @@ _UNTORCH = (
     "It holds a pickle, which runs code when loaded. If you trust the file, convert it once:\n"
     "    import torch, numpy\n"
     '    saved = torch.load("FILE", map_location="cpu", weights_only=True)\n'
-    '    numpy.savez("FILE.npz", logits=saved.float().numpy())  # and file_names=[...] where you have them'
+    '    logits = saved["logits"] if isinstance(saved, dict) else saved  # the key that it has\n'
+    '    numpy.savez("FILE.npz", logits=logits.float().numpy())  # and file_names=[...] where you have them'
 )
 _MOST_MEMBERS = 1000
 _LONGEST_END = (1 << 16) + 22

@@ -5,8 +5,10 @@ libraries raise on damaged bytes becomes one message that a person can act on.""
 
 from __future__ import annotations
 
+import bz2
 import hashlib
 import io
+import lzma
 import mmap
 import os
 import select
@@ -15,11 +17,12 @@ import struct
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -43,6 +46,7 @@ _RAISED_ON_DAMAGE = (
     tokenize.TokenError,
     EOFError,
     KeyError,
+    lzma.LZMAError,
     OSError,
     OverflowError,
     RuntimeError,
@@ -55,7 +59,7 @@ _RAISED_ON_DAMAGE = (
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """All bytes of a file. ``content`` is what is parsed: of a gzipped text the text, else the file itself."""
+    """All bytes of a file. ``content`` is what is parsed: of a packed text the text, else the file itself."""
 
     path: Path
     content: memoryview
@@ -75,8 +79,13 @@ class Opened:
         """Return the content as a file object of its own."""
         return io.BufferedReader(_Stream(self.content))
 
+    @property
+    def packed_by(self) -> str:
+        """The kind of compression that the file begins like; empty for none."""
+        return next((kind for kind, (magic, _) in _UNPACKERS.items() if self.head.startswith(magic)), "")
+
     def unpacked(self) -> Opened:
-        """Return the file with its content gunzipped.
+        """Return the file with its content unpacked.
 
         Raises
         ------
@@ -84,16 +93,9 @@ class Opened:
             It is damaged, or unpacks to far more than predictions do.
         """
         limit = max(_ALWAYS_UNPACKED, _MOST_UNPACKED * len(self.content))
-        n_stated = int.from_bytes(self.content[-4:], "little")
-        text = bytearray(limit + 1 if n_stated > limit else 0)  # what the last bytes state need not be unpacked
-        rest: bytes | memoryview = self.content
+        _, unpacker = _UNPACKERS[self.packed_by]
         with refusing_damage(self.path):
-            while len(rest) and len(text) <= limit:
-                unpack = zlib.decompressobj(wbits=31)
-                text += unpack.decompress(rest, limit + 1 - len(text))
-                if len(text) <= limit and not unpack.eof:
-                    raise EOFError("compressed file ended before the end-of-stream marker was reached")
-                rest = unpack.unused_data.lstrip(b"\0")
+            text = unpacker(self.content, limit)
         if len(text) > limit:
             raise InputError(
                 self.path,
@@ -101,6 +103,61 @@ class Opened:
                 fix="No predictions shrink so much. If these do, unpack the file first.",
             )
         return replace(self, content=memoryview(text), packed=self.content)
+
+    def zipped(self, endings: Collection[str]) -> Opened:
+        """Return the only file in a zip archive, if it has one of the endings; else the archive.
+
+        Raises
+        ------
+        InputError
+            It is damaged, or unpacks to far more than predictions do.
+        """
+        if not self.head.startswith(b"PK\x03\x04"):
+            return self
+        with refusing_damage(self.path), zipfile.ZipFile(self.stream()) as archive:
+            files = (one for one in archive.infolist() if not one.is_dir())
+            entries = [one for one in files if not one.filename.startswith("__MACOSX")]
+            if len(entries) != 1 or Path(entries[0].filename).suffix.lower() not in endings:
+                return self
+            limit = max(_ALWAYS_UNPACKED, _MOST_UNPACKED * len(self.content))
+            with archive.open(entries[0]) as inner:
+                text = inner.read(limit + 1)
+        if len(text) > limit:
+            raise InputError(self.path, f"a file that unpacks to more than {limit:,} bytes", fix="Unpack it first.")
+        return replace(self, content=memoryview(text), packed=self.content)
+
+
+def _gunzipped(packed: memoryview, limit: int) -> bytes | bytearray:
+    n_stated = int.from_bytes(packed[-4:], "little")
+    if n_stated > limit:
+        return bytes(limit + 1)  # what the last bytes state need not be unpacked
+    return _streamed(packed, limit, lambda: zlib.decompressobj(wbits=31))
+
+
+def _streamed(packed: memoryview, limit: int, start: Callable[[], Any]) -> bytearray:
+    """Unpack streams that lie one behind another, up to one byte more than the limit."""
+    text, rest = bytearray(), packed
+    while len(rest) and len(text) <= limit:
+        unpack = start()
+        text += unpack.decompress(rest, limit + 1 - len(text))
+        if len(text) <= limit and not unpack.eof:
+            raise EOFError("compressed file ended before the end-of-stream marker was reached")
+        rest = unpack.unused_data.lstrip(b"\0")
+    return text
+
+
+def _from_zstd(packed: memoryview, limit: int) -> bytes:
+    with pa.input_stream(pa.py_buffer(packed), compression="zstd") as stream:
+        return bytes(stream.read(limit + 1))
+
+
+_UNPACKERS: dict[str, tuple[bytes, Callable[[memoryview, int], bytes | bytearray]]] = {
+    "gzip": (b"\x1f\x8b", _gunzipped),
+    "bzip2": (b"BZh", lambda packed, limit: _streamed(packed, limit, bz2.BZ2Decompressor)),
+    "xz": (b"\xfd7zXZ", lambda packed, limit: _streamed(packed, limit, lzma.LZMADecompressor)),
+    "zstd": (b"\x28\xb5\x2f\xfd", _from_zstd),
+}
+"""Kind -> how its files begin, and what unpacks them up to a limit of bytes and one more."""
 
 
 class _Stream(io.RawIOBase):
