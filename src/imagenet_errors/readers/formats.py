@@ -14,10 +14,12 @@ from imagenet_errors.readers.assemble import Columns, read_columns
 from imagenet_errors.readers.class_lists import is_class_list, read_class_list
 from imagenet_errors.readers.delimited import read_delimited
 from imagenet_errors.readers.json_files import read_json
+from imagenet_errors.readers.logs import is_log, read_log
 from imagenet_errors.readers.npz_files import read_npz
 from imagenet_errors.readers.numpy_files import read_npy
 from imagenet_errors.readers.opened import Opened, opened
 from imagenet_errors.readers.raw import RawPredictions
+from imagenet_errors.readers.safetensors_files import is_safetensors
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,9 @@ class Format:
 
 
 def _read_text(file: Opened, stated: Mapping[str, str]) -> Columns | RawPredictions:
-    """Read text with a heading a class, or delimited text."""
+    """Read a program's log, text with a heading a class, or delimited text."""
+    if is_log(file.head):
+        return read_log(bytes(file.content), file.path)
     if is_class_list(file.head):
         return read_class_list(bytes(file.content), file.path)
     return read_delimited(file, stated)
@@ -45,6 +49,9 @@ def _read_text(file: Opened, stated: Mapping[str, str]) -> Columns | RawPredicti
 DELIMITED = Format("delimited text", (b"",), (".csv", ".tsv", ".txt"), _read_text, is_text=True)
 """What any text is that nothing else begins like."""
 
+_SAFETENSORS = Format("safetensors", (), (".safetensors",), read_npz)
+"""Recognised by what follows the length that it begins with."""
+
 FORMATS: tuple[Format, ...] = (
     Format("Parquet", (b"PAR1",), (".parquet",), read_parquet),
     Format("Arrow", (b"ARROW1", b"\xff\xff\xff\xff"), (".feather", ".arrow", ".ipc"), read_arrow),
@@ -52,6 +59,7 @@ FORMATS: tuple[Format, ...] = (
     Format("npy", (b"\x93NUMPY",), (".npy",), read_npy),
     Format("npz", (b"PK",), (".npz",), read_npz),
     Format("JSON", (b"{", b"["), (".json", ".jsonl", ".ndjson"), read_json, is_text=True),
+    _SAFETENSORS,
     DELIMITED,
 )
 """In the order of asking: the first whose beginning fits reads the file. Texts begin after their byte-order mark and
@@ -180,6 +188,8 @@ def _binary(file: Opened) -> Format | None:
             raise InputError(file.path, what, fix=fix)
     if head[257:262] == b"ustar":
         raise InputError(file.path, "this is a tar archive", fix=_UNPACK)
+    if is_safetensors(file):
+        return _SAFETENSORS
     return next((one for one in FORMATS if not one.is_text and head.startswith(one.begins)), None)
 
 

@@ -132,8 +132,10 @@ def _literal(text: str, repeats: Repeats) -> Any:
     """Return what a Python literal stands for; a key that stands in it twice is refused, or told."""
     tree = ast.parse(text, mode="eval")
     for node in ast.walk(tree):
-        if isinstance(node, ast.Dict) and len(keys := [ast.dump(key) for key in node.keys if key]) != len(set(keys)):
-            repeats.without([(ast.literal_eval(k), ast.literal_eval(v)) for k, v in zip(node.keys, node.values) if k])
+        keys = [ast.dump(key) for key in node.keys if key] if isinstance(node, ast.Dict) else []
+        if isinstance(node, ast.Dict) and len(keys) != len(set(keys)):
+            pairs = zip(node.keys, node.values, strict=True)
+            repeats.without([(str(ast.literal_eval(key)), ast.literal_eval(value)) for key, value in pairs if key])
     return ast.literal_eval(tree)
 
 
