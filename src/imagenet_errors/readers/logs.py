@@ -39,7 +39,7 @@ class _Printed:
 
     name: str
     rest: str
-    classes: list[tuple[str, float]] = field(default_factory=list)
+    classes: list[tuple[str, float | None]] = field(default_factory=list)
 
 
 def is_log(head: bytes) -> bool:
@@ -69,7 +69,7 @@ def read_log(text: bytes, path: Path) -> Columns:
     if bare:
         what = f"{counted(len(bare), 'image')} of {len(printed):,} without a class beside or below it"
         raise InputError(path, what, example=bare[0].name, fix="Write a row an image: file_name,predicted_class.")
-    best = [max(one.classes, key=lambda pair: pair[1]) if one.classes else (one.rest, None) for one in printed]
+    best = [max(one.classes, key=lambda pair: pair[1] or 0) if one.classes else (one.rest, None) for one in printed]
     names, labels = (
         pa.array(texts, type=pa.string()) for texts in ([one.name for one in printed], [k for k, _ in best])
     )
@@ -98,9 +98,9 @@ def _printed(text: str) -> Iterator[_Printed]:
         yield current
 
 
-def _listed(line: str) -> tuple[str, float] | None:
+def _listed(line: str) -> tuple[str, float | None] | None:
     found = _LISTS.search(line)
-    return (found["label"], float(found["prob"] or "nan")) if found else None
+    return (found["label"], float(found["prob"]) if found["prob"] else None) if found else None
 
 
 def _pair(line: str) -> tuple[str, float] | None:
