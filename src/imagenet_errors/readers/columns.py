@@ -33,7 +33,7 @@ _CLASS_MEANINGS = (Meaning.PREDICTION, Meaning.RANKS, Meaning.CLASS, Meaning.UNK
 _ROW_NUMBERS_FROM = 10
 """A column ``index`` that just counts is taken for row numbers from this many rows on."""
 _DISTINCT_FROM = 100
-"""So many classes of 1000 without a repeat are luck in one file of 150: they are no classes, but places."""
+"""So many of ImageNet's classes without a repeat are luck in one file of 150: they are no classes, but places."""
 
 
 @dataclass(frozen=True, eq=False)
