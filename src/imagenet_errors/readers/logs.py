@@ -103,7 +103,7 @@ def _listed(line: str) -> tuple[str, float | None] | None:
     return (found["label"], float(found["prob"]) if found["prob"] else None) if found else None
 
 
-def _pair(line: str) -> tuple[str, float] | None:
+def _pair(line: str) -> tuple[str, float | None] | None:
     """Return the class and the probability of a line; None where it is none."""
     found = _FIRST.fullmatch(line) or _LAST.fullmatch(line)
     if found is None:
