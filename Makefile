@@ -5,16 +5,18 @@ PYTHON ?= python3
 TORCH ?= torch==2.14.1 torchvision==0.29.1
 VENV := .venv
 RUN := $(VENV)/bin
-RAY_TESTS := tests/oov/test_pool_on_ray.py tests/predict/test_engines_on_ray.py
+RAY_TESTS := tests/oov/test_pool_on_ray.py tests/predict/test_engines_on_ray.py tests/cli/test_explain_on_ray.py
 
-.PHONY: help demo agreement test test-lowest test-all test-ray reliability check docs fix bench tables clean
+.PHONY: help demo agreement test test-lowest test-all test-ray reliability mutants check docs fix bench tables clean
 
 help:
 	@echo "make demo   evaluate the shipped predictions of three real models into runs/demo"
 	@echo "make agreement   the table of agreement with the human experts into runs/agreement (fetches a few MB once)"
 	@echo "make test   run all tests (those that need torch skip)"
 	@echo "make test-lowest   run all tests with the lowest versions that pyproject.toml allows"
-	@echo "make reliability   kill it, damage its inputs, load it, into reports/reliability.md (an hour or two)"
+	@echo "make test-ray   run those alone that start Ray clusters"
+	@echo "make reliability   kill it, damage its inputs, load it, into reports/reliability.md (one to three hours)"
+	@echo "make mutants  change the core in 450 places and see whether the tests notice, into reports/mutants.md (an hour)"
 	@echo "make test-all   run those that need torch, open_clip, faiss, timm and ray, too (several GB)"
 	@echo "make check  formatting, lint, types, documentation"
 	@echo "make docs   build the documentation into site/"
@@ -32,9 +34,10 @@ agreement: $(VENV)/core.done
 test: $(VENV)/dev.done
 	$(RUN)/python -m pytest -n 2
 
-# A Ray cluster wants the machine for itself: those tests run one after the other, by make test-ray.
+# Tests that start Ray clusters follow, one after the other: two clusters at once are more than small machines have.
 test-all: $(VENV)/all.done
 	$(RUN)/python -m pytest -n 2 $(RAY_TESTS:%=--ignore=%)
+	$(RUN)/python -m pytest $(RAY_TESTS)
 
 test-ray: $(VENV)/all.done
 	$(RUN)/python -m pytest $(RAY_TESTS)
@@ -43,8 +46,13 @@ test-ray: $(VENV)/all.done
 test-lowest: $(VENV)-lowest/lowest.done
 	$(VENV)-lowest/bin/python -m pytest -n 2 -o filterwarnings=
 
-reliability: $(VENV)/core.done
-	$(RUN)/python scripts/check_reliability.py --out reports/reliability.md
+# RELIABILITY="--work DIR --images DIR --human FILE --published-file FILE" keeps what is done, and tries real files.
+reliability: $(VENV)/all.done
+	$(RUN)/python scripts/check_reliability.py $(RELIABILITY) --out reports/reliability.md
+
+# MUTANTS="--sample 0 readers/columns.py" tries every place of a module; what survived is tried again by --again.
+mutants: $(VENV)/mutants.done
+	$(RUN)/python scripts/mutants.py --seed 12 --sample 450 $(MUTANTS) --out reports/mutants.md
 
 check: $(VENV)/dev.done docs
 	$(RUN)/ruff format --check .
@@ -82,6 +90,11 @@ $(VENV)/all.done: pyproject.toml | $(VENV)/bin/python
 $(VENV)/dev.done: pyproject.toml | $(VENV)/bin/python
 	$(RUN)/python -m pip install --quiet --editable ".[dev]"
 	@touch $@ $(VENV)/core.done
+
+# Cosmic Ray, because its changes alter what code does and never how it words a message, and it can be used as a library.
+$(VENV)/mutants.done: pyproject.toml | $(VENV)/bin/python
+	$(RUN)/python -m pip install --quiet --editable ".[dev,mutants]"
+	@touch $@ $(VENV)/dev.done $(VENV)/core.done
 
 $(VENV)-lowest/lowest.done: pyproject.toml
 	$(PYTHON) -m venv $(VENV)-lowest

@@ -44,6 +44,7 @@ for path in paths:
     pq.write_table(table, pathlib.Path(sys.argv[1]) / (path.stem + ".parquet"))
 """
 PANDAS = "import sys, pandas; pandas.read_csv(sys.argv[2]).to_parquet(sys.argv[1] + '/out.parquet')"
+NO_PANDAS = "import sys; sys.modules['pandas'] = None; from imagenet_errors.__main__ import main; main()"
 ARGMAX_NPY = """
 import sys, hashlib, numpy as np
 for name in sys.argv[2:]:
@@ -197,14 +198,21 @@ def page(options: argparse.Namespace, files: Sequence[Path], csv: Path, folder: 
     many = many_files(parquet, folder / "many", options.n_models)
     few = many_files(parquet, folder / "few", min(N_FEW, options.n_models))
     rewrite = [python, "-c", REWRITE, str(out)]
-    one_csv = (evaluate(csv, name="csv"), [python, "-c", PANDAS, str(out), str(csv)])
+    with_pandas = [python, "-c", PANDAS, str(out), str(csv)]
+    one_csv = evaluate(csv, name="csv")
+    without_pandas = [python, "-c", NO_PANDAS, *one_csv[3:]]
     n_runs = options.runs
     many_costs = compare(evaluate(many, name="many_run"), [*rewrite, str(many)], n_runs=min(n_runs, 3))
     few_costs = compare(evaluate(few, name="few_run"), [*rewrite, str(few)], n_runs=n_runs)
     ratios = [
         (f"{options.n_models} files: evaluate / read and rewrite (pyarrow)", 1.3, *many_costs),
         (f"{min(N_FEW, options.n_models)} files: the same", None, *few_costs),
-        ("one 50,000-row CSV: evaluate / read CSV, write Parquet (pandas)", 1.2, *compare(*one_csv, n_runs=n_runs)),
+        (
+            "one 50,000-row CSV: evaluate / read CSV, write Parquet (pandas)",
+            1.2,
+            *compare(one_csv, with_pandas, n_runs=n_runs),
+        ),
+        ("the same, no pandas for evaluate", 1.2, *compare(without_pandas, with_pandas, n_runs=n_runs)),
         (
             "imagenet-errors --help / import pandas",
             1.0,

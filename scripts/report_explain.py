@@ -12,9 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 
-from imagenet_errors.explain.section import Explanations, stored_explanations, wilson
+from imagenet_errors.explain.maps import Maps
+from imagenet_errors.explain.section import Explanations, summarised, wilson
+from imagenet_errors.explain.sufficiency import SufficientSubsets
 from imagenet_errors.labels import imagenet_1k
+from imagenet_errors.readers.arrow_tables import our_metadata
 from imagenet_errors.report.markdown import md_table
 
 Row = dict[str, Any]
@@ -23,24 +27,40 @@ EXPECTED = {"canoe": ("10 %", ".03"), "tiger beetle": ("12 %", ".001"), "oboe": 
 FAR_NEEDED, HITS_NEEDED = 0.95, 0.9
 
 
-def write(work: Path, out: Path, *, wanted: dict[str, int]) -> str:
-    """Write the page; ``wanted``: method -> how many answers it is to be asked about. Return what was written."""
-    made = {each.method: each for each in stored_explanations(work)}
+def write(work: Path, out: Path, *, n_wanted: int) -> str:
+    """Write the page; ``n_wanted``: errors, and right answers, that each method is to be asked about.
+
+    Return what was written.
+    """
+    made = explanations(work)
     parts = [
-        _head(),
-        _progress(made, wanted),
+        _head(_progress(made, n_wanted, work)),
         _locate(made.get("locate")),
         _stability(made.get("stability")),
         _sis(made.get("sis")),
     ]
     parts += [_three(_json(work / "three.json")), _maps(made.get("maps")), _ratings(work)]
-    parts += [_planted(_json(work / "planted.json")), _costs(_json(work / "costs.json"), made)]
+    parts += [_planted(_json(work / "planted.json")), _costs(_json(work / "costs.json"), _json(work / "cpu.json"))]
     out.write_text("\n\n".join(part.strip() for part in parts) + "\n", encoding="utf-8")
     return str(out)
 
 
-def _head() -> str:
+def explanations(work: Path) -> dict[str, Explanations]:
+    """Return what the finished rounds hold, by method."""
+    rows: dict[str, list[Row]] = {}
+    for path in _tables(work):
+        rows.setdefault(path.parent.name, []).extend(pq.read_table(path, partitioning=None).to_pylist())
+    return {method: summarised(found, method=method) for method, found in rows.items()}
+
+
+def _tables(work: Path, method: str = "*") -> list[Path]:
+    return sorted((work / "rounds").glob(f"*/{method}/*.parquet"))
+
+
+def _head(progress: str) -> str:
     return f"""# What explains the errors of EfficientNet-Lite0?
+
+{progress}
 
 Made by `{COMMAND}`.
 Predictions: data/demo (1,300 validation images, 227 x 227), judged by the ReaL labels; networks and weights:
@@ -49,16 +69,32 @@ failures, spurious correlations, then fine-grained ones. Intervals are 95 % (Wil
 two-sided. No picture is shown: they are not ours to publish. The command puts them into a run's report."""
 
 
-def _progress(made: dict[str, Explanations], wanted: dict[str, int]) -> str:
-    """Say which methods have not been asked about as many answers as the study is to have."""
-    lines = []
-    for method, n in wanted.items():
+def _progress(made: dict[str, Explanations], n_wanted: int, work: Path) -> str:
+    """Say what was asked for and what was reached."""
+    told = []
+    for method in ("locate", "sis", "maps", "stability"):
         rows = made[method].rows if method in made else ()
-        asked = len({(row["file_name"], row["prediction"]) for row in rows})
         right = len({row["file_name"] for row in rows if row["error_type"] == "correct"})
-        if asked < n:
-            lines.append(f"`{method}` {asked:,} of {n:,} answers ({right:,} right ones)")
-    return f"**Not finished.** Asked so far: {'; '.join(lines)}." if lines else "Every method has been asked in full."
+        wrong = len({row["file_name"] for row in rows}) - right
+        told.append(f"`{method}` {wrong} + {right}")
+    asked = f"**Asked: {n_wanted} errors and {n_wanted} right answers, by each of the four methods. Reached: "
+    return asked + ", ".join(told) + ".**" + _less(made, work)
+
+
+def _less(made: dict[str, Explanations], work: Path) -> str:
+    """Say where the study looks less closely than the command does by default."""
+    told = []
+    steps = {row["per_step"] for row in made["sis"].rows if row["cell"] == 1} if "sis" in made else set()
+    if steps - {SufficientSubsets().pixels_per_step, None}:
+        told.append(f"`sis` takes {max(steps):,} pixels at a step, by default {SufficientSubsets().pixels_per_step}")
+    for path in _tables(work, "maps")[:1]:
+        options = (our_metadata(path) or {}).get("method", {})
+        scales = ", ".join(map(str, options["scales"]))
+        told.append(f"`maps` masks {scales} cells a side (by default {', '.join(map(str, Maps().scales))})")
+        told.append(f"LIME draws {options['n_lime']} samples (by default {Maps().n_lime})")
+    if not told:
+        return ""
+    return f" To save time {'; '.join(told)}."
 
 
 def _not_run(title: str) -> str:
@@ -172,32 +208,46 @@ Medians over subsets that were found; threshold 0.9 of the answer's own probabil
 
 
 def _three(rows: list[Row] | None) -> str:
-    title = "Three subsets: timm's own preprocessing, k = 100, threshold 0.9"
+    title = "Three subsets as published: k = 100, threshold 0.9"
     if rows is None:
         return _not_run(title)
     table = md_table(
-        ["image", "called", "p whole", "status", "kept", "p kept", "p dilated", "expected: kept", "p dilated"],
+        ["preprocessing", "image", "of", "p whole", "kept", "p dilated", "expected: kept", "p dilated"],
         [
-            [
-                row["name"],
-                row["called"],
-                f"{row['p_before']:.3f}",
-                row["status"],
-                f"{row['share_kept']:.1%}",
-                f"{row['p_kept']:.3f}",
-                f"{row['p_dilated']:.3f}",
-                *EXPECTED[row["name"]],
-            ]
-            for row in rows
+            [row["setting"], row["image"].lstrip("0"), row["name"], f"{row['p_before']:.3f}", *_kept(row)]
+            for row in sorted(rows, key=lambda row: tuple(EXPECTED).index(row["name"]))
         ],
     )
+    undone = [row for row in rows if row["status"] == "found"]
+    below = sum(row["p_dilated"] < row["p_kept"] / 2 for row in undone)
     return f"""## {title}
+
+Revealing the kept pixels' neighbours halves the answer's probability, or worse, in {below} of {len(undone)} subsets:
+{_reproduced(rows)}
 
 {table}
 
 Where revealing true pixels beside those that suffice brings the answer down, what is kept is a pattern made for the
-network, not a part of the object. Expected: what another program's run of this search gave, whose images and scaling
-are not known to be these."""
+network, not a part of the object. Expected: what another program's run of this search gave, on shared images of these
+classes that are not named, by a preprocessing that is not either. Default here: timm's own, which is the network's."""
+
+
+def _kept(row: Row) -> list[str]:
+    if row["status"] != "found":
+        return [{"below": "below 0.9", "blank": "the blank suffices"}[row["status"]], "", *EXPECTED[row["name"]]]
+    return [f"{row['share_kept']:.1%}", f"{row['p_dilated']:.3f}", *EXPECTED[row["name"]]]
+
+
+def _reproduced(rows: list[Row]) -> str:
+    """Say for each class which share comes nearest to the one that is expected."""
+    told = []
+    for name, (share, _) in EXPECTED.items():
+        found = [row for row in rows if row["name"] == name and row["status"] == "found"]
+        if found:
+            wanted = float(share.rstrip(" %")) / 100
+            best = min(found, key=lambda row: abs(row["share_kept"] - wanted))
+            told.append(f"{name} {best['share_kept']:.1%} for {share} ({best['setting']}, {best['image'].lstrip('0')})")
+    return f"nearest to what is expected: {'; '.join(told)}."
 
 
 def _maps(made: Explanations | None) -> str:
@@ -266,16 +316,19 @@ def _planted(rows: list[Row] | None) -> str:
     if not rows:
         return _not_run(title)
     n = len(rows)
+    hidden = sum(row["hidden_hits"] for row in rows)
     hits = sum(row["first_cell_hits"] for row in rows)
     maps = sum(row["map_hits"] for row in rows)
     controls = sum(row["control"] in ("never", "chance") for row in rows)
-    far = sum(row["far"] == "never" for row in rows)
+    far = sum(not row["far_turns"] for row in rows)
     verdicts = {name: sum(row["verdict"] == name for row in rows) for name in ("located", "chance", "diffuse", "never")}
+    n_whole, n_objects = (len({row[key] for row in rows}) for key in ("name", "object"))
     told = ", ".join(f"{name} {count}" for name, count in verdicts.items() if count)
     table = md_table(
         ["what", "n", "share", "interval", "wanted"],
         [
-            ["the first cell hidden lies in the pasted object", *_told(hits, n), f"≥ {HITS_NEEDED:.0%}"],
+            ["what is hidden until it is called A covers the pasted object", *_told(hidden, n), f"≥ {HITS_NEEDED:.0%}"],
+            ["the first cell hidden lies in the pasted object", *_told(hits, n), ""],
             ["the margin map is lowest in the pasted object", *_told(maps, n), ""],
             ["without the object, aimed at it: never or chance", *_told(controls, n), ""],
             ["aimed at the class ranked 500th: never", *_told(far, n), f"≥ {FAR_NEEDED:.0%}"],
@@ -283,8 +336,8 @@ def _planted(rows: list[Row] | None) -> str:
     )
     return f"""## {title}
 
-A 45-pixel close-up of B (called rightly with 0.95 or more) pasted into a corner of A (rightly with 0.15 to 0.5), where
-the model then says B.
+A 45-pixel close-up of B (called rightly with 0.95 or more) pasted into a corner of A (rightly with 0.7 or less), where
+the model then says B: {n} pictures, of {n_whole} pictures and {n_objects} objects.
 
 {table}
 
@@ -296,15 +349,15 @@ def _told(hits: int, n: int) -> list[str]:
     return [f"{hits} of {n}", f"{hits / n:.0%}", f"{low:.0%}–{high:.0%}"]
 
 
-def _costs(costs: Row | None, made: dict[str, Explanations]) -> str:
+def _costs(costs: Row | None, cpu: dict[str, list[float]] | None) -> str:
     title = "What it costs"
     lines = [
-        f"- `{method}`: {60 / each.summary['seconds'] / (1 if method != 'sis' else 3):.1f} images a minute (median)"
-        for method, each in made.items()
-        if each.summary["seconds"] > 0
+        f"- `{method}`: {60 / np.median(seconds):.1f} images a minute ({np.median(seconds):.1f} s each)"
+        for method, seconds in sorted((cpu or {}).items())
     ]
+    speed = "Of one core, by CPU time, networks compiled (medians over the study's shards):\n\n" + "\n".join(lines)
     if costs is None:
-        return _not_run(title) + "\n\n" + "\n".join(lines)
+        return _not_run(title) + (f"\n\n{speed}" if lines else "")
     rows = [
         [name, f"{costs[key]['ours']:.2f}", f"{costs[key]['theirs']:.2f}", f"{costs[key]['ratio']:.2f}", most]
         for name, key, most in (
@@ -317,9 +370,9 @@ def _costs(costs: Row | None, made: dict[str, Explanations]) -> str:
 {md_table(["CPU seconds, medians of 5 in turn", "ours", "theirs", "ratio", "at most"], rows)}
 
 Largest difference between the two maps: {costs["map_difference"]:.1e}. Pixels that leave at the same step as in the
-published loop without its noise: {costs["same_order"]:.1%}. By the clock, on two cores that other programs used too:
+published loop without its noise: {costs["same_order"]:.1%}. Networks as they are, not compiled.
 
-""" + "\n".join(lines)
+{speed}"""
 
 
 def _json(path: Path) -> Any:

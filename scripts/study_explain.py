@@ -11,30 +11,35 @@ are spread evenly over the folder; predictions are the shipped ones of data/demo
 
 from __future__ import annotations
 
+import io
 import json
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 
 from convert_efficientnet_lite import TAG, timm_name
 from imagenet_errors.evaluation import evaluate
 from imagenet_errors.explain.ask import FOLDER, ExplainRequest, explain, explain_ratings
-from imagenet_errors.explain.classifier import Classifier, load_classifier, read_picture
+from imagenet_errors.explain.classifier import Classifier, compiled, load_classifier, read_picture
 from imagenet_errors.explain.gradient_sis import batched_gradient_back_select, sufficient_subsets
 from imagenet_errors.explain.job import Method
-from imagenet_errors.explain.locate import Locate, Located, locate
+from imagenet_errors.explain.locate import Locate, Search, decoy_of, greedy, verdict_of
 from imagenet_errors.explain.maps import Maps
 from imagenet_errors.explain.masking import Maskable, cell_of_pixels, masking_map
-from imagenet_errors.explain.questions import ErrorChoice
+from imagenet_errors.explain.questions import ErrorChoice, choose_questions
 from imagenet_errors.explain.stability import Stability
-from imagenet_errors.explain.sufficiency import SufficientSubsets, dilated, probabilities
+from imagenet_errors.explain.sufficiency import FAR_RANK, SufficientSubsets, back_select_all, dilated, probabilities
 from imagenet_errors.inputs import Inputs
 from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.predict.engines import LocalEngine
+from imagenet_errors.predict.job import ModelOutcome
 from imagenet_errors.predict.names import ModelSpec, resolve
 from imagenet_errors.predict.settings import Settings, data_stated
 from imagenet_errors.readers.predictions import ReadRules
@@ -47,10 +52,28 @@ SQUARE = ("crop_pct=1.0", "crop_mode=squash", "mean=0.4980392156862745", "std=0.
 TYPES = ("model_failure", "spurious_correlation", "fine_grained")
 RUN_MODEL = "efficientnet_lite0"
 PUBLISHED_K, PUBLISHED_THRESHOLD = 100, 0.9
-THREE = {"canoe": "00000347", "tiger beetle": "00000361", "oboe": "00026306"}
+THREE = {
+    "canoe": ("00000347", "00010474"),
+    "tiger beetle": ("00000361", "00002279", "00002845", "00023281", "00031488", "00035247"),
+    "oboe": ("00026306", "00018402"),
+}
+"""All pictures of three classes."""
+BY_DEFAULT = "timm's own"
+IMAGENET = ("mean=0.485,0.456,0.406", "std=0.229,0.224,0.225")
+ROUNDED, N_ROUNDED, ROUNDING = "timm's own, 1e-6 of noise", 5, 1e-6
+"""Noise of a last digit, as another batch or processor makes it: how far does the search itself hang on it?"""
+PREPROCESSINGS: dict[str, tuple[str, ...]] = {
+    "timm's own, bilinear": ("interpolation=bilinear",),
+    "timm's own, ImageNet's mean and deviation": IMAGENET,
+    "the middle 224 pixels, not scaled": ("crop_pct=0.987",),
+    "the whole picture, scaled to 224": SQUARE,
+}
+"""Beside timm's own: crop_pct 0.875, bicubic, mean and deviation 0.5 are timm's own."""
+ROUNDS, N_ROUNDS = "rounds", 5
+CPU = "cpu.json"
 PATCH = 45
 """Side of the pasted object in pixels, of 224."""
-N_TRIED, N_STRONGEST, CLOSE_UPS = 240, 12, (0.45, 0.3)
+N_TRIED, N_STRONGEST, CLOSE_UPS = 300, 32, (0.6, 0.45, 0.3)
 """Pictures that are looked at, those that are pasted, and shares of their sides: few are known again at this size."""
 
 
@@ -66,9 +89,7 @@ def main() -> str:
     if args.only in (None, "page"):
         import report_explain
 
-        wanted = dict.fromkeys(("locate", "stability"), args.errors + args.right)
-        wanted |= {name: 2 * getattr(args, name) for name in ("sis", "maps")}
-        return report_explain.write(args.work, TOP / "reports" / "explain.md", wanted=wanted)
+        return report_explain.write(args.work, TOP / "reports" / "explain.md", n_wanted=args.answers)
     return f"{args.only}: done"
 
 
@@ -81,9 +102,9 @@ def arguments() -> ArgumentParser:
     options.add_argument("--work", type=Path, default=Path("runs/explain"))
     options.add_argument("--threads", type=int, default=1)
     options.add_argument("--only", choices=[*STAGES, "page"])
-    for name, number in (("errors", 100), ("right", 100), ("sis", 100), ("maps", 100), ("planted", 20)):
-        options.add_argument(f"--{name}", type=int, default=number, help="how many (default: %(default)s)")
-    options.add_argument("--pixels-per-step", type=int, default=PUBLISHED_K)
+    options.add_argument("--answers", type=int, default=100, help="so many wrong and right ones (default: %(default)s)")
+    options.add_argument("--planted", type=int, default=60, help="so many pictures (default: %(default)s)")
+    options.add_argument("--pixels-per-step", type=int, default=PUBLISHED_K, help="of sis (default: %(default)s)")
     return options
 
 
@@ -110,39 +131,74 @@ def evaluate_demo(args: Namespace) -> None:
         evaluate(files, Inputs("real"), args.work, rules=ReadRules(allow_partial=True))
 
 
-def explained(args: Namespace, method: Method, *, n_errors: int, n_right: int, also: Sequence[str] = ()) -> None:
-    """Explain by one method and keep the table."""
-    request = ExplainRequest(
-        run=args.work,
-        model=model_named(args, "lite0"),
-        images=args.images,
-        method=method,
-        choice=ErrorChoice(TYPES, n_errors, n_right),
-        also=tuple(model_named(args, variant) for variant in also),
-        run_model=RUN_MODEL,
-        settings=settings(),
-    )
-    explain(request, engine=LocalEngine(), tell=lambda outcome, n, of: print(n, of, outcome.reason, flush=True))
+def explained(args: Namespace, method: Method, n: int, *, also: Sequence[str] = ()) -> None:
+    """Explain n errors and n right answers by one method, round by round: what is done is a sample of the whole."""
+    for number, images in enumerate(rounds(args, n)):
+        request = ExplainRequest(
+            run=args.work,
+            model=model_named(args, "lite0"),
+            images=images,
+            method=method,
+            choice=ErrorChoice(TYPES, 0, n),
+            also=tuple(model_named(args, variant) for variant in also),
+            compiled=True,
+            run_model=RUN_MODEL,
+            out=args.work / ROUNDS / str(number),
+            settings=settings(),
+        )
+        explain(request, engine=LocalEngine(), tell=_Teller(args.work / CPU, method.name, number))
+
+
+class _Teller:
+    """Says what is done, and keeps the CPU seconds an answer of each shard but the first, which loads and compiles."""
+
+    def __init__(self, file: Path, method: str, number: int) -> None:
+        self._file, self._method, self._number = file, method, number
+        self._start = time.process_time()
+
+    def __call__(self, outcome: ModelOutcome, n: int, of: int) -> None:
+        seconds, self._start = time.process_time() - self._start, time.process_time()
+        print(f"{self._method}, round {self._number}: {n} of {of}, {seconds:.0f} s", outcome.reason, flush=True)
+        if n > 1 and outcome.content is not None:
+            names = pq.read_table(io.BytesIO(outcome.content), columns=["file_name"])["file_name"]
+            kept = json.loads(self._file.read_text(encoding="utf-8")) if self._file.is_file() else {}
+            kept.setdefault(self._method, []).append(seconds / len(names.unique()))
+            _write(self._file, kept)
+
+
+def rounds(args: Namespace, n: int) -> Iterator[Path]:
+    """Yield folders of links to the images of each round: every fifth error, every fifth right answer."""
+    asked = choose_questions(args.work, RUN_MODEL, args.images, ErrorChoice(TYPES, n, n))
+    wrong = [question.file for question in asked if question.error_type != "correct"]
+    right = [question.file for question in asked if question.error_type == "correct"]
+    for number in range(N_ROUNDS):
+        folder = args.work / f"images_{n}" / str(number)
+        folder.mkdir(parents=True, exist_ok=True)
+        for file in (*wrong[number::N_ROUNDS], *right[number::N_ROUNDS]):
+            link = folder / Path(file).name
+            if not link.is_symlink():
+                link.symlink_to((args.images / file).resolve())
+        yield folder
 
 
 def run_locate(args: Namespace) -> None:
     """Locate, with the same masks in front of the two other models."""
-    explained(args, Locate(), n_errors=args.errors, n_right=args.right, also=("lite1", "lite2"))
+    explained(args, Locate(), args.answers, also=("lite1", "lite2"))
 
 
 def run_stability(args: Namespace) -> None:
     """Flip, crop and recolour."""
-    explained(args, Stability(), n_errors=args.errors, n_right=args.right)
+    explained(args, Stability(), args.answers)
 
 
 def run_sis(args: Namespace) -> None:
     """Find sufficient subsets of pixels and cells."""
-    explained(args, SufficientSubsets(args.pixels_per_step), n_errors=args.sis, n_right=args.sis)
+    explained(args, SufficientSubsets(args.pixels_per_step), args.answers)
 
 
 def run_maps(args: Namespace) -> None:
     """Map by three methods and three models."""
-    explained(args, Maps(scales=(4, 7), n_lime=60), n_errors=args.maps, n_right=args.maps, also=("lite1", "lite2"))
+    explained(args, Maps(scales=(4, 7), n_lime=60), args.answers, also=("lite1", "lite2"))
 
 
 def run_ratings(args: Namespace) -> None:
@@ -159,34 +215,52 @@ def run_ratings(args: Namespace) -> None:
 
 
 def run_three(args: Namespace) -> None:
-    """Reproduce the three published-style subsets: timm's own preprocessing, k = 100, threshold 0.9, dilation."""
+    """Search as published, k = 100 and threshold 0.9, in every picture of three classes and by other preprocessings."""
     kept_file = args.work / "three.json"
-    if kept_file.is_file():
-        return
+    rows: list[dict[str, Any]] = json.loads(kept_file.read_text(encoding="utf-8")) if kept_file.is_file() else []
+    firsts = [images[0] for images in THREE.values()]
+    asked = {
+        BY_DEFAULT: ([image for images in THREE.values() for image in images], ()),
+        ROUNDED: (firsts * N_ROUNDED, ()),
+        **{name: (firsts, data) for name, data in PREPROCESSINGS.items()},
+    }
+    for name, (images, data) in asked.items():
+        if name not in {row["setting"] for row in rows}:
+            found = subsets_of(args, images, settings(data), noise=ROUNDING if name == ROUNDED else 0)
+            rows += [{"setting": name, **row} for row in found]
+            _write(kept_file, rows)
+
+
+def subsets_of(args: Namespace, images: Sequence[str], chosen: Settings, *, noise: float) -> list[dict[str, Any]]:
+    """Return what Batched Gradient SIS keeps of each image, and what becomes of the answer after dilation.
+
+    ``noise``: standard deviation of what is added to the pixels, another draw for each image named.
+    """
     import torch
 
-    classifier = load_classifier(spec_of(args, "lite0"), settings(()))
-    pixels = torch.stack([classifier.see(_val_image(args, number)) for number in THREE.values()])
-    before = probabilities(classifier, pixels)
-    targets = before.argmax(axis=1)
-    order, confidences = batched_gradient_back_select(classifier.model, classifier.on_device(pixels), PUBLISHED_K)
+    classifier = load_classifier(spec_of(args, "lite0"), chosen, imagenet_1k())
+    pixels = torch.stack([classifier.see(_val_image(args, number)) for number in images])
+    pixels += noise * torch.randn(pixels.shape, generator=torch.Generator().manual_seed(0))
+    name_of = {number: name for name, numbers in THREE.items() for number in numbers}
+    targets = np.array([imagenet_1k().names.index(name_of[number]) for number in images])
+    before, every = probabilities(classifier, pixels), np.arange(len(images))
+    (order,), (confidences,) = back_select_all(classifier, pixels, [targets], per_step=PUBLISHED_K, cell=1)
     blank = probabilities(classifier, pixels[:1] * 0)[0][targets]
-    found = sufficient_subsets(order, confidences, np.full(len(THREE), PUBLISHED_THRESHOLD), blank)
+    found = sufficient_subsets(order, confidences, np.full(len(images), PUBLISHED_THRESHOLD), blank)
     shown = torch.from_numpy(np.stack([dilated(kept) for kept in found.kept]))[:, None]
-    after = probabilities(classifier, pixels * shown)
-    rows = [
+    after = probabilities(classifier, pixels * shown)[every, targets]
+    return [
         {
-            "name": name,
-            "called": imagenet_1k().names[targets[place]],
+            "image": number,
+            "name": name_of[number],
             "p_before": before[place, targets[place]],
             "status": found.status[place],
             "share_kept": float(found.kept[place].mean()),
             "p_kept": float(found.confidence[place]),
-            "p_dilated": after[place, targets[place]],
+            "p_dilated": after[place],
         }
-        for place, name in enumerate(THREE)
+        for place, number in enumerate(images)
     ]
-    _write(kept_file, rows)
 
 
 def _val_image(args: Namespace, number: str) -> Path:
@@ -197,70 +271,83 @@ def _val_image(args: Namespace, number: str) -> Path:
 def run_planted(args: Namespace) -> None:
     """Paste small objects, and see whether they are found; search for what is not there, and see whether it is not."""
     file = args.work / "planted.json"
-    rows: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
-    classifier = load_classifier(spec_of(args, "lite0"), settings())
-    for place, plant in enumerate(plants(args, classifier, args.planted)):
-        if place >= len(rows):
-            rows.append(judge_plant(classifier, plant))
-            _write(file, rows)
+    before: list[dict[str, Any]] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else []
+    done = {(row["name"], row["object"]): row for row in before}
+    classifier = compiled(load_classifier(spec_of(args, "lite0"), settings(), imagenet_1k()))
+    rows = []
+    for plant in islice(plants(args, classifier), args.planted):
+        key = (plant["name"], plant["object"])
+        rows.append(done.pop(key) if key in done else judge_plant(classifier, plant))
+        _write(file, [*rows, *done.values()])
 
 
 def judge_plant(classifier: Classifier, plant: dict[str, Any]) -> dict[str, Any]:
-    """Locate in the pasted picture, in the picture without, and what ranks 500th."""
+    """Search in the pasted picture, in the picture without, and for the class ranked 500th."""
     own, pasted = plant["own"], plant["pasted"]
-    found = locate_in(classifier, plant["pixels"], pasted, own)
-    control = locate_in(classifier, plant["unpasted"], own, pasted)
-    logits = classifier.logits(plant["pixels"][None])[0]
-    far = locate_in(classifier, plant["pixels"], pasted, int(np.argsort(-logits, kind="stable")[499]))
+    shown = Maskable.of(classifier, plant["pixels"], grid=8, baseline="blur")
+    first = shown.one_by_one()
+    verdict, found = verdict_and_search(shown, first, pasted, own)
+    without = Maskable.of(classifier, plant["unpasted"], grid=8, baseline="blur")
+    control, _ = verdict_and_search(without, without.one_by_one(), own, pasted)
+    far = np.argsort(-first[0], kind="stable")[FAR_RANK - 1 : FAR_RANK]
+    far_found = greedy(shown, first, far, limit=shown.n_cells // 2, n_tried=Locate().n_tried)
     cells = set(np.unique(cell_of_pixels(classifier.size, 8)[plant["where"]]).tolist())
     return {
+        "name": plant["name"],
         "own": own,
         "pasted": pasted,
+        "object": plant["object"],
         "corner": plant["corner"],
-        "verdict": found.verdict,
-        "n_to_turn": found.search.n_to_turn,
-        "first_cell_hits": int(found.search.order[0]) in cells,
-        "map_hits": int(np.argmin(found.margin_map)) in cells,
-        "control": control.verdict,
-        "far": far.verdict,
+        "verdict": verdict,
+        "n_to_turn": found.n_to_turn,
+        "hidden_hits": found.n_to_turn is not None and not cells.isdisjoint(found.order[: found.n_to_turn].tolist()),
+        "first_cell_hits": int(found.order[0]) in cells,
+        "map_hits": int(np.argmin(first[1:, pasted] - first[1:, own])) in cells,
+        "control": control,
+        "far_turns": far_found.n_to_turn is not None,
     }
 
 
-def locate_in(classifier: Classifier, pixels: Any, prediction: int, goal: int) -> Located:
-    """Search a picture for what turns one answer into another, as the program does by default."""
-    picture = Maskable.of(classifier, pixels, grid=8, baseline="blur")
-    return locate(picture, prediction, (goal,), options=Locate())
+def verdict_and_search(picture: Maskable, first: Any, prediction: int, goal: int) -> tuple[str, Search]:
+    """Return what :func:`locate` says by default, without the controls that decide nothing; and the search."""
+    n, n_tried = picture.n_cells, Locate().n_tried
+    search = greedy(picture, first, np.array([goal]), limit=n // 2, n_tried=n_tried)
+    if search.n_to_turn is None:
+        return verdict_of(None, None, n), search
+    decoy = np.array([decoy_of(first[0], goal, {prediction, goal})])
+    aimed = greedy(picture, first, decoy, limit=min(2 * search.n_to_turn, n // 2), n_tried=n_tried)
+    return verdict_of(search.n_to_turn, aimed.n_to_turn, n), search
 
 
-def plants(args: Namespace, classifier: Classifier, n: int) -> list[dict[str, Any]]:
-    """Return pictures of A with a 45-pixel picture of B in a corner, which the model calls B.
+def plants(args: Namespace, classifier: Classifier, *, n_tried: int = N_TRIED) -> Iterator[dict[str, Any]]:
+    """Yield pictures of A with a 45-pixel picture of B in a corner, which the model calls B.
 
-    The model is sure of B (0.95 or more) and knows it again at this size; it is less sure of A (0.15 to 0.5), or
-    hardly a small picture would turn it.
+    The model is sure of B (0.95 or more) and knows it again at this size; it is less sure of A (0.7 at most), or
+    hardly a small picture would turn it. A has up to two objects, one object up to six pictures.
     """
-    unsure, patches = right_answers(0.15, 0.5), strong_patches(args, classifier)
-    made: list[dict[str, Any]] = []
-    for name in np.random.default_rng(0).permutation(sorted(unsure)).tolist():
-        if len(made) == n:
-            break
-        others = [(patch, label) for patch, label in patches if label != unsure[name]]
-        made += _pasted(args, classifier, name, unsure[name], others)[:1]
-    return made
+    unsure, patches = right_answers(0, 0.7), strong_patches(args, classifier, n_tried)
+    uses: Counter[int] = Counter()
+    for place, name in enumerate(np.random.default_rng(0).permutation(sorted(unsure)).tolist()):
+        own = unsure[name]
+        others = [(number, *patch) for number, patch in enumerate(patches) if patch[1] != own and uses[number] < 6]
+        for plant in _pasted(args, classifier, name, own, others, place)[:2]:
+            uses[plant["object"]] += 1
+            yield plant
 
 
-def strong_patches(args: Namespace, classifier: Classifier) -> list[tuple[Any, int]]:
-    """Return the close-ups and their classes that the model is surest of by themselves, in the middle of grey."""
+def strong_patches(args: Namespace, classifier: Classifier, n_tried: int) -> list[tuple[Any, int]]:
+    """Return the close-ups and their classes that the model is surest of by themselves, in the corner of grey."""
     import torch
     from PIL import Image
 
     sure = right_answers(0.95, 1)
-    names = np.random.default_rng(1).permutation(sorted(sure))[:N_TRIED].tolist()
+    names = np.random.default_rng(1).permutation(sorted(sure))[:n_tried].tolist()
     pictures = [read_picture(args.images / name) for name in names]
     small = [_middle(picture, share) for share in CLOSE_UPS for picture in pictures]
     grey, shown = Image.new("RGB", classifier.size[::-1], (127, 127, 127)), []
     for patch in small:
         whole = grey.copy()
-        whole.paste(patch, tuple(side // 2 - PATCH // 2 for side in whole.size))
+        whole.paste(patch, (0, 0))
         shown.append(classifier.transform(whole))
     labels = np.array([sure[name] for name in names] * len(CLOSE_UPS))
     p = probabilities(classifier, torch.stack(shown))[np.arange(len(labels)), labels]
@@ -288,7 +375,7 @@ def right_answers(least: float, most: float) -> dict[str, int]:
 
 
 def _pasted(
-    args: Namespace, classifier: Classifier, name: str, own: int, patches: Sequence[tuple[Any, int]]
+    args: Namespace, classifier: Classifier, name: str, own: int, patches: Sequence[tuple[int, Any, int]], turn: int
 ) -> list[dict[str, Any]]:
     """Return those of the pictures with a patch in a corner that the model calls as the patch; corners take turns."""
     import torch
@@ -296,14 +383,15 @@ def _pasted(
     picture, (height, width) = read_picture(args.images / name).resize(classifier.size[::-1]), classifier.size
     corners = ((0, 0), (width - PATCH, 0), (0, height - PATCH), (width - PATCH, height - PATCH))
     tried = []
-    for number, (patch, pasted) in enumerate(patches):
-        corner = number % len(corners)
+    for number, patch, pasted in patches:
+        corner = (number + turn) % len(corners)
         left, top = corners[corner]
         whole = picture.copy()
         whole.paste(patch, (left, top))
         where = (slice(top, top + PATCH), slice(left, left + PATCH))
         pixels = classifier.transform(whole)
-        tried.append({"own": own, "pasted": pasted, "corner": corner, "where": where, "pixels": pixels})
+        facts = {"name": name, "own": own, "object": number, "pasted": pasted, "corner": corner}
+        tried.append({**facts, "where": where, "pixels": pixels})
     answers = classifier.logits(torch.stack([each["pixels"] for each in tried])).argmax(axis=1)
     unpasted = classifier.transform(picture)
     return [
@@ -319,8 +407,8 @@ def run_costs(args: Namespace) -> None:
     import torch
     from captum.attr import FeatureAblation
 
-    classifier = load_classifier(spec_of(args, "lite0"), settings())
-    pixels = torch.stack([classifier.see(_val_image(args, number)) for number in THREE.values()])
+    classifier = load_classifier(spec_of(args, "lite0"), settings(), imagenet_1k())
+    pixels = torch.stack([classifier.see(_val_image(args, numbers[0])) for numbers in THREE.values()])
     cells = torch.from_numpy(cell_of_pixels(classifier.size, 8))[None, None]
     ablation = FeatureAblation(classifier.model)
 

@@ -24,7 +24,8 @@ def colours(pixels):
 def classifier_of(model=colours, name="colours", batch_size=16, **settings):
     chosen = Settings(device="cpu", batch_size=batch_size, **settings)
     config = {"input_size": (3, SIDE, SIDE), "mean": (0.5,) * 3, "std": (0.5,) * 3, "crop_pct": 1.0}
-    return Classifier(name, model, model, config, chosen, torch.device("cpu"), "none")
+    device = torch.device("cpu")
+    return Classifier(name, model, model, config, chosen, device, "none", output_of=np.arange(4))
 
 
 def picture(*patches, level=-1.0):

@@ -3,7 +3,11 @@
 import base64
 import gzip
 import json
+import os
 import shutil
+import subprocess
+import tarfile
+import time
 from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
@@ -140,6 +144,106 @@ SWITCHES = (
     *("headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "disable-background-networking"),
     *("disable-component-update", "disable-sync", "disable-dev-shm-usage", "window-size=1440,900"),
 )
+
+
+class Visit:
+    """One page in the browser, and what it says there."""
+
+    def __init__(self, driver):
+        self.driver = driver
+
+    def open(self, path, address=""):
+        self.driver.get("about:blank")
+        self.driver.get_log("browser"), self.driver.get_log("performance")
+        self.driver.get(f"{path.as_uri()}{address}")
+        self.until("document.documentElement.dataset.ready")
+        return self
+
+    def js(self, script, *arguments):
+        return self.driver.execute_script(f"return {script}", *arguments)
+
+    def until(self, script, seconds=15):
+        end = time.monotonic() + seconds
+        while not self.js(script):
+            assert time.monotonic() < end, f"never came true: {script}"
+            time.sleep(0.03)
+
+    def choose(self, **values):
+        """Set filters by id (``_`` for ``-``) as a person would, and wait for the answer."""
+        for name, text in values.items():
+            self.driver.execute_script(
+                "const box = document.getElementById(arguments[0]); box.value = arguments[1];"
+                "box.dispatchEvent(new Event('input', { bubbles: true }));",
+                name.replace("_", "-"),
+                str(text),
+            )
+        time.sleep(0.3)
+
+    def bring(self, place):
+        """Bring another model to the front."""
+        before = self.js("document.getElementById('claim').textContent")
+        self.driver.execute_script(
+            "const box = document.getElementById('focus'); box.value = arguments[0];"
+            "box.dispatchEvent(new Event('change'));",
+            str(place),
+        )
+        if self.js("document.getElementById('claim').textContent") == before:
+            self.until(f"document.getElementById('claim').textContent !== {json.dumps(before)}")
+        time.sleep(0.2)
+
+    def press(self, *keys):
+        from selenium.webdriver import ActionChains
+
+        ActionChains(self.driver).send_keys(*keys).perform()
+
+    @property
+    def count(self):
+        return int(self.js("document.getElementById('count').textContent").split()[0].replace(",", ""))
+
+    @property
+    def requests(self):
+        events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
+        sent = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
+        return [params["request"]["url"] for params in sent]
+
+
+@pytest.fixture
+def visit(browser):
+    emulate(browser, width=1440, height=900)
+    return Visit(browser)
+
+
+def emulate(driver, *, width, height, scheme="light"):
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+
+
+@pytest.fixture(scope="session")
+def axe(tmp_path_factory):
+    """axe-core's script; fetched from npm's registry by npm, never part of this project."""
+    given = os.environ.get("AXE_CORE")
+    if given:
+        return Path(given).read_text(encoding="utf-8")
+    if shutil.which("npm") is None:
+        pytest.skip("no npm here to fetch axe-core with (or name axe.min.js in AXE_CORE)")
+    folder = tmp_path_factory.mktemp("axe")
+    packed = subprocess.run(["npm", "pack", "axe-core@4", "--silent"], cwd=folder, capture_output=True, check=False)
+    archives = list(folder.glob("axe-core-*.tgz"))
+    if packed.returncode or not archives:
+        pytest.skip("npm cannot fetch axe-core here")
+    with tarfile.open(archives[0]) as archive:
+        return archive.extractfile("package/axe.min.js").read().decode()
+
+
+def violations(visit, axe):
+    """What axe-core finds wrong with the page as it is now."""
+    visit.driver.execute_script(axe)
+    found = visit.driver.execute_async_script(
+        "const done = arguments[0]; axe.run({ resultTypes: ['violations'] }).then((answer) => done(answer.violations));"
+    )
+    return [(one["id"], node["html"][:120], node["failureSummary"][:200]) for one in found for node in one["nodes"][:3]]
 
 
 class Page(HTMLParser):

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import imagenet_errors as ie
+from imagenet_errors.datasets import load_dataset
 
 PUBLIC = {"ERROR_TYPES", "ErrorTypes", "InputError", "Run", "__version__", "classes", "evaluate", "judge", "load_run"}
 
@@ -177,3 +178,47 @@ class TestJudge:
     def test_what_cannot_be_judged_is_said(self, image, prediction, what):
         with pytest.raises(ie.InputError, match=what):
             ie.judge(image, prediction)
+
+
+class TestOtherDataSets:
+    FIRST, SECOND = load_dataset("imagenet-a").labels.occurring[:2]
+
+    def names(self):
+        return [f"{ie.classes.wnids[index]}/{n}.jpg" for index in (self.FIRST, self.SECOND) for n in range(20)]
+
+    def scores(self):
+        """Return scores whose best class occurs nowhere, and whose best of those that occur is the first."""
+        occurring = load_dataset("imagenet-a").labels.occurring
+        scores = np.zeros((40, len(ie.classes)), dtype=np.float32)
+        scores[:, self.FIRST] = 1
+        scores[:, next(index for index in range(len(ie.classes)) if index not in occurring)] = 2
+        return scores
+
+    @pytest.mark.parametrize(("mask", "right"), [(True, 0.5), (False, 0.0)])
+    def test_names_in_memory_tell_the_labels_and_the_run_keeps_them(self, tmp_path, mask, right):
+        given = (self.names(), self.scores())
+        run = ie.evaluate(given, dataset="imagenet-a", mask_classes=mask, check_order=False)
+        assert run.summary["top1_accuracy"].to_pylist() == [right]
+        saved = run.save(tmp_path / "run")
+        del run
+        assert saved.why(self.names()[25])[0].label == ie.classes.names[self.SECOND]
+        assert saved.manifest.class_rule.startswith("the best of the 200" if mask else "the best of 1,000")
+
+    def test_a_column_of_labels_in_memory_tells_them(self, tmp_path):
+        (tmp_path / "classes.csv").write_text("index,name\n0,cat\n1,dog\n")
+        frame = pd.DataFrame({"file_name": ["a.png", "b.png"], "label": [0, 1], "one": [0, 0], "two": [1, 1]})
+        run = ie.evaluate(frame, classes=tmp_path / "classes.csv", check_order=False)
+        assert run.summary["top1_accuracy"].to_pylist() == [0.5, 0.5]
+
+    def test_one_case_of_another_data_set_is_judged_by_its_name(self):
+        path = ie.judge(self.names()[0], self.SECOND, dataset="imagenet-a")
+        assert (path.label, path.prediction) == (ie.classes.names[self.FIRST], ie.classes.names[self.SECOND])
+        assert {answer.stage: answer.answer for answer in path.answers}["multi_object"] == "not run"
+
+    def test_one_case_of_classes_of_ones_own_is_judged(self, tmp_path):
+        (tmp_path / "classes.csv").write_text("index,name\n0,cat\n1,dog\n")
+        (tmp_path / "pets.toml").write_text(
+            'domain = "d"\n[[superclass]]\nname = "pets"\nreason = "r"\nclasses = ["0 cat", "1 dog"]\n'
+        )
+        files = {"classes": tmp_path / "classes.csv", "superclasses": tmp_path / "pets.toml"}
+        assert ie.judge("cat/1.png", "dog", **files).error_type == "fine_grained"

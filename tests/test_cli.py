@@ -163,6 +163,7 @@ import itertools, os, signal, sys
 from imagenet_errors import cli
 from imagenet_errors.runs import directory as run_directory
 program = os.getpid()
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the tests were started from: & and nohup ignore it
 write, calls = run_directory.RunWriter.verdicts, itertools.count(1)
 
 def write_and_interrupt(*arguments):
@@ -210,3 +211,32 @@ def test_an_encoding_without_bars_still_shows_the_figures(tmp_path):
     ended = run_program(*given, env=environment, stdout=subprocess.PIPE, encoding="cp1252")
     assert ended.returncode == 0
     assert "efficientnet_lite0" in ended.stdout
+
+
+@pytest.mark.parametrize("closed", [">&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_fault(tmp_path, closed):
+    command = f"{sys.executable} -m imagenet_errors evaluate --demo --out {tmp_path / 'run'} {closed}"
+    ended = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0
+    assert "Traceback" not in ended.stderr
+    assert (tmp_path / "run" / "run.json").is_file()
+
+
+def test_with_a_closed_stderr_nothing_but_the_answer_is_printed(tmp_path):
+    import json
+
+    command = f"{sys.executable} -m imagenet_errors evaluate --demo --json --out {tmp_path / 'run'} 2>&-"
+    ended = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert json.loads(ended.stdout)["models"]
+    command = f"{sys.executable} -m imagenet_errors evaluate nothing.csv 2>&-"
+    ended = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (2, "")
+
+
+def test_a_reader_of_a_table_that_has_seen_enough_is_no_fault(program, tmp_path):
+    program("evaluate", "--demo", "--out", tmp_path / "run")
+    command = [sys.executable, "-m", "imagenet_errors", "summary", tmp_path / "run"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        process.stdout.close()
+        said = process.stderr.read()
+    assert (process.returncode, said) == (0, "")

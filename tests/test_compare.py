@@ -44,6 +44,38 @@ def test_changes_are_counted_by_type(run, val_images):
     assert comparison.same_error_share == pytest.approx((n_wrong - 2) / (n_wrong - 1))
 
 
+def test_gained_and_lost_are_counted_by_type_with_overlaps_among_the_errors(val_images, tmp_path):
+    """A husky called Eskimo dog (an overlap), mended; a tench called goldfish on either side; both right elsewhere."""
+    husky, eskimo, tench, goldfish, hen = 250, 248, 0, 1, 8
+    rows = [
+        (husky, eskimo, husky),
+        (tench, tench, goldfish),
+        (tench, goldfish, hen),
+        (hen, hen, hen),
+        (husky, eskimo, eskimo),
+    ]
+    label, one, other = (list(each) for each in zip(*rows, strict=True))
+    names = val_images.names[: len(rows)]
+    lines = "".join(f"{name},{index},{index}\n" for name, index in zip(names, label, strict=True))
+    (tmp_path / "labels.csv").write_text("file_name,labels,label\n" + lines)
+    (tmp_path / "fish.toml").write_text(
+        'domain = "animals"\n[[superclass]]\nname = "fish"\nreason = "They swim."\n'
+        'classes = ["0 tench", "1 goldfish"]\n'
+    )
+    run = ie.evaluate(
+        {"one": (names, np.array(one)), "two": (names, np.array(other))},
+        tmp_path / "labels.csv",
+        superclasses=tmp_path / "fish.toml",
+        out=tmp_path / "run",
+    )
+    found = run.compare("one", "two")
+    assert {name: n for name, n in found.lost.items() if n} == {"class_overlap": 1, "fine_grained": 1}
+    assert {name: n for name, n in found.gained.items() if n} == {"fine_grained": 1, "model_failure": 1}
+    assert (found.multi_label.only_first, found.multi_label.only_second) == (0, 1)
+    assert (found.severe.only_first, found.severe.only_second) == (0, 1)
+    assert found.same_error_share == 1 / 2
+
+
 def test_a_type_that_did_not_run_is_none(run):
     comparison = run.compare("one", "two")
     assert comparison.gained["fine_grained_oov"] is None

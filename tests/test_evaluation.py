@@ -2,6 +2,9 @@
 
 import hashlib
 import json
+import os
+import subprocess
+import sys
 
 import duckdb
 import numpy as np
@@ -10,9 +13,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from imagenet_errors import evaluation
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.labels import GROUPS, imagenet_1k
+from imagenet_errors.mistakes import gather
 from imagenet_errors.runs import directory as run_directory
+from patience import PATIENCE_SECONDS
+from toy import inputs_of
 
 LABELS = imagenet_1k()
 
@@ -154,6 +161,51 @@ def test_a_bad_file_among_good_ones_is_listed_and_the_rest_is_done(program, val_
     assert [path.name for path in (tmp_path / "run" / "verdicts").iterdir()] == ["good.parquet"]
 
 
+def test_a_pipe_in_a_folder_without_a_writer_is_a_failure_and_no_reason_to_wait(
+    program, val_images, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("imagenet_errors.readers.opened._PATIENCE_SECONDS", 0.1)
+    val_images.csv(tmp_path / "in" / "good.csv")
+    os.mkfifo(tmp_path / "in" / "pipe.csv")
+    answer = program("evaluate", tmp_path / "in", "--annotations", "real", "--allow-partial", "--out", tmp_path / "run")
+    assert answer.status == 1
+    failures = pq.read_table(tmp_path / "run" / "failures.parquet").to_pylist()
+    assert [row["model"] for row in failures] == ["pipe"]
+    assert "pipe" in failures[0]["reason"]
+
+
+def test_a_pipe_that_was_read_is_not_opened_again(val_images, tmp_path):
+    path = val_images.csv(tmp_path / "m.csv")
+    command = ["evaluate", "/dev/stdin", "--annotations", "real", "--allow-partial", "--out", str(tmp_path / "run")]
+    with subprocess.Popen(["cat", path], stdout=subprocess.PIPE) as cat:
+        ended = subprocess.run(
+            [sys.executable, "-m", "imagenet_errors", *command],
+            stdin=cat.stdout,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE_SECONDS,
+        )
+    assert ended.returncode == 0, ended.stderr
+    (told,) = json.loads((tmp_path / "run" / "run.json").read_text())["inputs"]
+    assert told["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_run_json_tells_what_was_read_of_labels_that_changed_since(val_images, tmp_path, monkeypatch):
+    labels = val_images.annotations(tmp_path / "labels.csv")
+    sha256 = hashlib.sha256(labels.read_bytes()).hexdigest()
+    predictions = val_images.csv(tmp_path / "m.csv")
+
+    def gather_late(*arguments, **options):
+        labels.write_text("something else")
+        return gather(*arguments, **options)
+
+    monkeypatch.setattr(evaluation, "gather", gather_late)
+    evaluation.evaluate([predictions], inputs_of(labels), tmp_path / "run")
+    told = json.loads((tmp_path / "run" / "run.json").read_text())["inputs"]
+    assert sha256 in [file["sha256"] for file in told]
+
+
 def test_when_no_file_can_be_used_nothing_is_written(program, val_images, tmp_path):
     annotations = val_images.annotations(tmp_path / "annotations.csv")
     bad = [val_images.csv(tmp_path / f"bad{n}.csv", keep=slice(10 + n)) for n in range(2)]
@@ -172,6 +224,17 @@ def test_a_partial_file_is_evaluated_when_that_is_allowed(program, val_images, t
     assert answer.status == 0
     assert "200 evaluated images missing" in answer.out
     assert pq.read_table(tmp_path / "run" / "summary.parquet")["n_evaluated"].to_pylist() == [100]
+
+
+def test_what_is_told_of_many_files_alike_is_told_once(program, val_images, tmp_path):
+    annotations = val_images.annotations(tmp_path / "annotations.csv")
+    files = [val_images.csv(tmp_path / f"m{n}.csv", keep=slice(100)) for n in range(7)]
+    other = val_images.csv(tmp_path / "other.csv", keep=slice(90))
+    answer = program(
+        "evaluate", *files, other, "--annotations", annotations, "--allow-partial", "--out", tmp_path / "run"
+    )
+    told = [line for line in answer.out.splitlines() if "evaluated images missing" in line]
+    assert [line.partition(": ")[0] for line in told] == ["m0, m1, m2, m3, m4 and 2 more models", "other"]
 
 
 def test_an_earlier_run_in_the_same_place_is_replaced_and_other_files_stay(program, val_images, run, tmp_path):

@@ -88,6 +88,43 @@ def test_no_files_import_each_other_in_a_circle():
             walk(module)
 
 
+OF_IMAGENET = re.compile(r"(?<![\w#.])(1_?000|50_?000|ILSVRC\w*)(?![\w.])")
+
+
+@pytest.mark.parametrize("path", FILES, ids=module_of)
+def test_nothing_of_imagenet_is_assumed_outside_its_data(path):
+    text = path.read_text(encoding="utf-8")
+    found = [line for line in text.splitlines() if OF_IMAGENET.search(line)]
+    assert not found, f"write it in data/, or ask the label space: {found}"
+
+
+KNOW_IMAGENET = {
+    "labels": "where the classes are loaded",
+    "__init__": "the Python face gives them",
+    "datasets": "what a data set has without classes of its own",
+    "downloads.content": "published labels of the validation set, checked as they come",
+    "evidence.oov": "the classes of evidence files unless others are named",
+    "evidence.superclasses": "the shipped superclasses are ImageNet's",
+    "oov.proposals": "its example",
+    "predict.job": "what is predicted unless other classes are named",
+    "predict.networks": "timm's heads are ImageNet's",
+    "readers.axis_tables": "the shipped orders are ImageNet's",
+    "readers.judgements": "the panel judged mistakes on ImageNet",
+    "readers.label_text": "published vocabularies, by wnid",
+    "readers.match": "bare numbers in class folders are no validation images",
+}
+"""Module -> why it asks for ImageNet's own classes instead of those in hand."""
+
+
+def test_only_these_ask_for_imagenets_own_classes():
+    asking = {
+        module_of(path).removeprefix("imagenet_errors.")
+        for path in FILES
+        if "imagenet_1k()" in path.read_text(encoding="utf-8") or "=imagenet_1k" in path.read_text(encoding="utf-8")
+    }
+    assert {name.replace("imagenet_errors", "__init__") for name in asking} == set(KNOW_IMAGENET)
+
+
 def test_a_class_name_stands_once_in_the_package():
     names = Counter(
         name

@@ -1,12 +1,21 @@
 """Images are found in class folders or flat, in an order that never changes."""
 
 import os
+import struct
+import zlib
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from imagenet_errors.image_folder import files_of_rows, image_files, labelled_images, read_folder, refuse_missing
+from imagenet_errors.image_folder import (
+    decoded,
+    files_of_rows,
+    image_files,
+    labelled_images,
+    read_folder,
+    refuse_missing,
+)
 from imagenet_errors.images import ImageIndex, val_file_names
 from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.problems import InputError
@@ -80,6 +89,9 @@ def test_images_of_other_sets_are_known_by_folder_and_name(tmp_path):
     assert files_of_rows(tmp_path, images) == {0: "n01443537/6.JPEG"}
 
 
+VAL = "ILSVRC2012_val_0000000"
+
+
 def put(folder, **files):
     for name, content in files.items():
         path = folder / name.replace("__", "/")
@@ -88,14 +100,14 @@ def put(folder, **files):
     return read_folder(folder)
 
 
-def test_images_come_in_the_order_of_their_names_whatever_folder_they_are_in(tmp_path):
-    images = put(tmp_path, n02__a="1", n01__b="2", c="3")
-    assert images.names == ("a.JPEG", "b.JPEG", "c.JPEG")
-    assert images.paths == ("n02/a.JPEG", "n01/b.JPEG", "c.JPEG")
+def test_validation_images_come_in_the_order_of_their_names_whatever_folder_they_are_in(tmp_path):
+    images = put(tmp_path, **{f"n02__{VAL}1": "1", f"n01__{VAL}2": "2", f"{VAL}3": "3"})
+    assert images.names == tuple(f"{VAL}{n}.JPEG" for n in (1, 2, 3))
+    assert images.paths == (f"n02/{VAL}1.JPEG", f"n01/{VAL}2.JPEG", f"{VAL}3.JPEG")
 
 
-def test_base_names_that_repeat_keep_their_folders(tmp_path):
-    assert put(tmp_path, n01__a="1", n02__a="2").names == ("n01/a.JPEG", "n02/a.JPEG")
+def test_other_images_keep_their_folders_which_may_tell_their_labels(tmp_path):
+    assert put(tmp_path, n02__a="1", n01__b="2").names == ("n01/b.JPEG", "n02/a.JPEG")
 
 
 def test_files_of_other_kinds_and_hidden_ones_are_passed_over(tmp_path):
@@ -118,7 +130,8 @@ def test_the_hash_tells_other_images(tmp_path, other):
 
 
 def test_the_hash_is_the_same_wherever_the_folder_is(tmp_path):
-    assert put(tmp_path / "one", a="1", b="2").sha256 == put(tmp_path / "other", n1__a="1", n2__b="2").sha256
+    one, other = {f"{VAL}1": "1", f"{VAL}2": "2"}, {f"n1__{VAL}1": "1", f"n2__{VAL}2": "2"}
+    assert put(tmp_path / "one", **one).sha256 == put(tmp_path / "other", **other).sha256
 
 
 @pytest.mark.parametrize(("folder", "what"), [("nowhere", "no such folder"), (".", "no image in this folder")])
@@ -187,3 +200,20 @@ def test_a_sample_has_so_many_of_each_class_and_is_always_the_same(tmp_path):
     assert np.bincount(sample.classes).tolist() == [3, 3, 1]
     assert sample.files == images.sample(3).files
     assert set(sample.files) < set(images.sample(4).files) < set(images.files)
+
+
+def test_a_picture_that_claims_to_be_huge_is_damage_and_memory_that_runs_out_is_not(tmp_path, monkeypatch):
+    from PIL import Image
+
+    header = b"IHDR" + struct.pack(">IIBBBBB", 60_000, 60_000, 8, 2, 0, 0, 0)
+    chunks = [struct.pack(">I", len(one) - 4) + one + struct.pack(">I", zlib.crc32(one)) for one in (header, b"IDATx")]
+    (tmp_path / "huge.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(chunks))
+    with pytest.raises(InputError, match=r"huge\.png: cannot be read as an image: Image size"):
+        decoded(tmp_path / "huge.png")
+
+    def starve(*_):
+        raise MemoryError
+
+    monkeypatch.setattr(Image, "open", starve)
+    with pytest.raises(MemoryError):
+        decoded(tmp_path / "huge.png")

@@ -1,8 +1,11 @@
 """What the user names becomes the tables that the chain looks things up in."""
 
+import os
+
 import numpy as np
 import pytest
 
+from imagenet_errors import inputs
 from imagenet_errors.inputs import load_basis
 from imagenet_errors.problems import InputError
 from toy import inputs_of
@@ -36,6 +39,25 @@ class TestInputs:
     def test_annotations_that_are_not_there_are_refused(self, tmp_path):
         with pytest.raises(InputError, match=r"x: no such file"):
             inputs_of(tmp_path / "x").check()
+
+    def test_a_pipe_is_no_file_of_labels_or_evidence(self, tmp_path):
+        os.mkfifo(tmp_path / "pipe")
+        for given in (inputs_of(tmp_path / "pipe"), inputs_of(oov_evidence=tmp_path / "pipe")):
+            with pytest.raises(InputError, match=r"pipe: is a pipe or a device, no file\. Write its"):
+                given.check()
+
+    def test_labels_that_change_while_they_are_read_are_refused(self, tmp_path, val_images, monkeypatch):
+        path = val_images.annotations(tmp_path / "labels.csv")
+        read = inputs.load_annotations
+
+        def read_and_write(*arguments):
+            found = read(*arguments)
+            path.write_text(path.read_text() + "more\n")
+            return found
+
+        monkeypatch.setattr(inputs, "load_annotations", read_and_write)
+        with pytest.raises(InputError, match=r"labels\.csv: the file changed while it was read"):
+            load_basis(inputs_of(path))
 
     def test_a_folder_is_a_set_of_superclasses_and_nothing_else(self, tmp_path):
         inputs_of(superclasses=tmp_path).check()

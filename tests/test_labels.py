@@ -55,6 +55,8 @@ def test_a_slip_is_refused_with_the_file_and_the_right_name(written, message):
     ("written", "index"),
     [
         pytest.param("65", 65, id="index"),
+        pytest.param("0", 0, id="the first index"),
+        pytest.param("n01440764", 0, id="the first wnid"),
         pytest.param("n01751748", 65, id="wnid"),
         pytest.param("sea snake", 65, id="name"),
         pytest.param("sea_snake", 65, id="name with underscore"),

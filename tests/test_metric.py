@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import imagenet_errors as ie
+from imagenet_errors.datasets import load_dataset
 from imagenet_errors.metric import ACCURACIES
+from patience import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -97,6 +99,7 @@ import sys
 import pandas as pd
 import torch, torch.distributed as dist
 import imagenet_errors as ie
+from imagenet_errors.datasets import load_dataset
 
 rank = int(sys.argv[1])
 dist.init_process_group("gloo", init_method=f"file://{sys.argv[2]}", rank=rank, world_size=2)
@@ -124,7 +127,7 @@ def test_two_workers_are_one_call(val_images, annotations, tmp_path):
     workers = [
         subprocess.Popen([*command, str(rank), *arguments], stdout=subprocess.PIPE, text=True) for rank in range(2)
     ]
-    said = [worker.communicate(timeout=300)[0] for worker in workers]
+    said = [worker.communicate(timeout=PATIENCE_SECONDS)[0] for worker in workers]
     assert [worker.returncode for worker in workers] == [0, 0]
     agrees(ast.literal_eval(said[0].strip().splitlines()[-1]), val_images, annotations)
 
@@ -132,3 +135,38 @@ def test_two_workers_are_one_call(val_images, annotations, tmp_path):
 def test_it_is_a_torchmetrics_metric_where_that_is_installed(metric):
     torchmetrics = pytest.importorskip("torchmetrics")
     assert isinstance(metric, torchmetrics.Metric)
+
+
+class TestOtherDataSets:
+    def given(self):
+        first, second = load_dataset("imagenet-a").labels.occurring[:2]
+        names = [f"{ie.classes.wnids[index]}/{n}.jpg" for index in (first, second) for n in range(4)]
+        scores = np.zeros((8, len(ie.classes)))
+        scores[:, first] = 1
+        scores[:, next(i for i in range(1000) if i not in load_dataset("imagenet-a").labels.occurring)] = 2
+        return names, scores
+
+    @pytest.mark.parametrize(("mask", "right"), [(True, 0.5), (False, 0.0)])
+    def test_names_tell_labels_and_scores_are_masked_where_asked(self, mask, right):
+        names, scores = self.given()
+        metric = ie.ErrorTypes(dataset="imagenet-a", images=names, mask_classes=mask)
+        metric.update(scores, names)
+        figures = metric.compute()
+        assert figures["top1_accuracy"] == right
+        assert "top1_errors/multi_object" not in figures
+
+    def test_one_class_an_image_cannot_be_masked(self):
+        names, _ = self.given()
+        with pytest.raises(ie.InputError, match="best of those that occur is not known"):
+            ie.ErrorTypes(dataset="imagenet-a", images=names, mask_classes=True).update(np.zeros(8, dtype=int), names)
+
+    def test_classes_of_ones_own_are_counted_by_their_names(self, tmp_path):
+        (tmp_path / "classes.csv").write_text("index,name\n0,cat\n1,dog\n")
+        names = ["cat/1.png", "dog/1.png"]
+        metric = ie.ErrorTypes(classes=tmp_path / "classes.csv", images=names)
+        metric.update(np.array([[1.0, 0.0], [0.6, 0.4]]), names)
+        assert metric.compute()["top1_accuracy"] == 0.5
+
+    def test_without_names_or_annotations_what_is_lacking_is_said(self):
+        with pytest.raises(ie.InputError, match="names no image"):
+            ie.ErrorTypes(dataset="imagenet-a")

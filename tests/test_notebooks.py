@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from patience import PATIENCE_SECONDS
+
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "docs" / "notebooks").glob("*.ipynb"))
 
 
@@ -25,7 +27,9 @@ def test_it_runs_from_top_to_bottom(path):
     if "torch" in path.read_text(encoding="utf-8"):
         pytest.importorskip("torchvision", reason="needs torch and torchvision, which are not installed")
     notebook = nbformat.read(path, as_version=4)
-    nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(path.parent)}}).execute()
+    nbclient.NotebookClient(
+        notebook, timeout=PATIENCE_SECONDS, resources={"metadata": {"path": str(path.parent)}}
+    ).execute()
     last = [cell for cell in notebook.cells if cell.cell_type == "code"][-1]
     assert last.outputs
 
@@ -36,5 +40,7 @@ def test_the_first_cell_shows_the_picture():
     (path,) = [path for path in NOTEBOOKS if path.stem == "first_look"]
     notebook = nbformat.read(path, as_version=4)
     notebook.cells = notebook.cells[:2]
-    nbclient.NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(path.parent)}}).execute()
+    nbclient.NotebookClient(
+        notebook, timeout=PATIENCE_SECONDS, resources={"metadata": {"path": str(path.parent)}}
+    ).execute()
     assert "model_failure" in notebook.cells[1].outputs[0].data["text/html"]

@@ -12,6 +12,7 @@ import pytest
 from imagenet_errors import workers
 from imagenet_errors.problems import InputError
 from imagenet_errors.workers import JOBS_VARIABLE, in_turn, n_cores, n_jobs
+from patience import PATIENCE_SECONDS
 
 forks = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux only")
 
@@ -90,7 +91,8 @@ for pid in in_turn(lambda _: os.getpid(), range(9)):
         worker = int(parent.stdout.readline())
         parent.kill()
         parent.wait()
-    for _ in range(200):
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
         try:
             os.kill(worker, 0)
         except ProcessLookupError:

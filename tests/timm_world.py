@@ -16,6 +16,7 @@ from imagenet_errors.image_folder import read_folder
 from imagenet_errors.images import val_file_names
 from imagenet_errors.predict.job import PredictModel
 from imagenet_errors.predict.settings import Settings
+from patience import PATIENCE_SECONDS
 
 MODELS = Path(__file__).with_name("registered_models.py")
 TOP = Path(__file__).parents[1]
@@ -82,17 +83,22 @@ def start(command, **variables):
 
 def end(process):
     """Wait for the program; return its status and what it said."""
-    _, errors = process.communicate(timeout=300)
+    _, errors = process.communicate(timeout=PATIENCE_SECONDS)
     return process.returncode, errors.decode()
 
 
-def kill_after(process, predictions, n_models):
-    """Kill the program once so many models are predicted; return how many there were then."""
-    deadline = time.monotonic() + 200
+def wait_for_models(process, predictions, n_models):
+    """Wait until so many models are predicted."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while len(list(predictions.glob("*.parquet"))) < n_models:
         if process.poll() is not None or time.monotonic() > deadline:
             raise AssertionError(f"ended by itself: {end(process)}")
         time.sleep(0.02)
+
+
+def kill_after(process, predictions, n_models):
+    """Kill the program once so many models are predicted; return how many there were then."""
+    wait_for_models(process, predictions, n_models)
     os.killpg(process.pid, signal.SIGKILL)
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE_SECONDS)
     return len(list(predictions.glob("*.parquet")))

@@ -6,21 +6,25 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from imagenet_errors.chain import DEFAULT_ORDER, ERROR_TYPES
 from imagenet_errors.evaluation import evaluate as evaluate_all
 from imagenet_errors.inputs import Basis, Inputs, load_basis
+from imagenet_errors.label_sets import COMBINATIONS
 from imagenet_errors.mistakes import Given
 from imagenet_errors.problems import InputError
+from imagenet_errors.readers.annotations import UnlabelledError, labels_told_by_names
+from imagenet_errors.readers.label_files import MIN_PROBABILITY
 from imagenet_errors.readers.memory import in_memory, is_path
 from imagenet_errors.readers.predictions import ReadRules
+from imagenet_errors.runs.directory import TABLES, VERDICTS, read_run_table
 from imagenet_errors.runs.manifest import Manifest, read_manifest
 from imagenet_errors.why import DecisionPath, decision_path, row_of, why
 
@@ -36,12 +40,15 @@ def evaluate(
     classes: Path | str | None = None,
     out: Path | str | None = None,
     rejected_labels: str = "exclude",
+    combine: str = COMBINATIONS[0],
+    min_label_probability: float = MIN_PROBABILITY,
     stage_order: Sequence[str] | None = None,
     allow_partial: bool = False,
     row_order: str | None = None,
     class_axis: str | None = None,
     columns: Mapping[str, str] | None = None,
     check_order: bool = True,
+    mask_classes: bool = False,
     **evidence: Any,
 ) -> Run:
     """Evaluate predictions and return the run; it is written only where ``out`` says, or by :meth:`Run.save`.
@@ -60,7 +67,9 @@ def evaluate(
         A data set by name or TOML file; a file of one's own classes.
     out
         The run directory to write.
-    rejected_labels, stage_order, allow_partial, row_order, class_axis, columns, check_order
+    rejected_labels, combine, min_label_probability, stage_order
+        As on the command line.
+    allow_partial, row_order, class_axis, columns, check_order, mask_classes
         As on the command line.
     **evidence
         Files of evidence by option: ``oov_evidence=``, ``non_prototypical=``, ``co_occurrence=``, ``superclasses=``.
@@ -71,17 +80,13 @@ def evaluate(
         Something given cannot be used; the text says what, and the way out.
     """
     given = _given(predictions)
-    first, *more = [annotations] if isinstance(annotations, str | Path) else annotations
-    inputs = Inputs(
-        str(first),
-        {},
-        DEFAULT_ORDER if stage_order is None else tuple(stage_order),
-        rejected_labels,
-        dataset=str(dataset),
-        classes=None if classes is None else Path(classes),
-        more_annotations=tuple(map(str, more)),
+    inputs = replace(
+        Inputs.given(annotations, dataset=dataset, classes=classes, rejected_labels=rejected_labels),
+        stage_order=DEFAULT_ORDER if stage_order is None else tuple(stage_order),
+        combine=combine,
+        min_label_probability=min_label_probability,
     ).with_evidence(**evidence)
-    rules = ReadRules(row_order, class_axis, columns or {}, allow_partial, check_order)
+    rules = ReadRules(row_order, class_axis, columns or {}, allow_partial, check_order, mask_classes)
     if out is not None:
         evaluate_all(given, inputs, Path(out), rules=rules)
         return Run(Path(out))
@@ -110,14 +115,17 @@ def load_run(folder: Path | str) -> Run:
 def judge(
     image: str,
     prediction: int | str,
-    annotations: str | Path = "real",
+    annotations: str | Path | Sequence[str | Path] = "real",
     *,
+    dataset: str | Path = "imagenet",
+    classes: Path | str | None = None,
     rejected_labels: str = "exclude",
     **evidence: Any,
 ) -> DecisionPath:
     """Judge one case without any file: what each stage says of an image and a predicted class.
 
-    ``prediction`` is a class by index, wnid or name; ``annotations`` and evidence as :func:`evaluate` takes them.
+    ``prediction`` is a class by index, wnid or name; ``annotations``, ``dataset``, ``classes`` and evidence as
+    :func:`evaluate` takes them. Where no annotations tell the image's label, its name does (``n01498041/x.jpg``).
 
     Raises
     ------
@@ -125,15 +133,29 @@ def judge(
         The image is not annotated or excluded, or no class is called so.
     """
     files = {option: _hashable(value) for option, value in evidence.items()}
-    basis = _basis(str(annotations), rejected_labels, tuple(sorted(files.items())))
+    labels = annotations if isinstance(annotations, str | Path) else tuple(annotations)
+    asked = (labels, dataset, classes, rejected_labels, tuple(sorted(files.items())))
+    try:
+        basis = _basis(*asked)
+    except UnlabelledError:
+        basis = _basis(*asked, image=str(image))
     row = row_of(basis.annotations, str(image), basis.labels)
     index = basis.labels.look_up(str(prediction), where="prediction")
     return decision_path(basis, row, index, models={})
 
 
 @lru_cache(maxsize=4)
-def _basis(annotations: str, rejected_labels: str, evidence: tuple[tuple[str, Any], ...]) -> Basis:
-    return load_basis(Inputs(annotations, rejected_labels=rejected_labels).with_evidence(**dict(evidence)))
+def _basis(
+    annotations: str | Path | tuple[str | Path, ...],
+    dataset: str | Path,
+    classes: str | Path | None,
+    rejected_labels: str,
+    evidence: tuple[tuple[str, Any], ...],
+    image: str = "",
+) -> Basis:
+    inputs = Inputs.given(annotations, dataset=dataset, classes=classes, rejected_labels=rejected_labels)
+    told_by = [labels_told_by_names([image])] if image else []
+    return load_basis(inputs.with_evidence(**dict(evidence)), told_by=told_by)
 
 
 def _hashable(value: Any) -> Any:
@@ -194,7 +216,7 @@ class Run:
         InputError
             The model is not in the run, or it has several and none is named.
         """
-        return pq.read_table(self.folder / "verdicts" / f"{self._model(model)}.parquet", partitioning=None)
+        return read_run_table(self.folder / "verdicts" / f"{self._model(model)}.parquet", VERDICTS, needed=())
 
     def errors(self, model: str | None = None, *, type: str | None = None) -> pa.Table:  # noqa: A002
         """Return a model's top-1 errors, or those of one error type.
@@ -261,7 +283,8 @@ class Run:
         return Run(Path(out))
 
     def _table(self, name: str) -> pa.Table:
-        return pq.read_table(self.folder / f"{name}.parquet", partitioning=None)
+        schema, needed = TABLES[name]
+        return read_run_table(self.folder / f"{name}.parquet", schema, needed=needed)
 
     def _model(self, model: str | None) -> str:
         if model is None and len(self.models) == 1:

@@ -16,7 +16,8 @@ from imagenet_errors.evaluation import Evaluation, evaluate
 from imagenet_errors.files import locked, write_whole
 from imagenet_errors.image_folder import ImageFolder
 from imagenet_errors.images import ImageIndex
-from imagenet_errors.inputs import Inputs, load_annotations
+from imagenet_errors.inputs import Inputs, labels_in, load_annotations
+from imagenet_errors.labels import LabelSpace
 from imagenet_errors.mistakes import Failure, NothingUsableError, Progress, failure_rows
 from imagenet_errors.predict.job import ModelOutcome, PredictModel
 from imagenet_errors.predict.names import ModelSpec
@@ -24,6 +25,7 @@ from imagenet_errors.predict.plan import Engine, PredictionPlan, predict_missing
 from imagenet_errors.predict.weights import fetch_weights
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.arrow_tables import our_metadata
+from imagenet_errors.readers.label_files import LabelFile
 from imagenet_errors.readers.predictions import ReadRules
 from imagenet_errors.runs.directory import FAILURES, check_out
 
@@ -57,8 +59,10 @@ class BatchResult:
     failures: tuple[Failure, ...]
 
 
-def check_coverage(images: ImageFolder, request: BatchRequest) -> None:
-    """Refuse before the first prediction what evaluation would refuse after the last.
+def check_coverage(images: ImageFolder, request: BatchRequest) -> LabelSpace:
+    """Refuse before the first prediction what evaluation would refuse after the last; return the classes.
+
+    Where the annotations do not tell the images' original labels, their names do.
 
     Raises
     ------
@@ -66,8 +70,9 @@ def check_coverage(images: ImageFolder, request: BatchRequest) -> None:
         The annotations cannot be used, no image is annotated, or evaluated images are not in the folder.
     """
     request.inputs.check()
-    annotations = load_annotations(request.inputs)
-    rows = ImageIndex(annotations.file_names).rows(pa.array(images.names, type=pa.string()), where=images.root)
+    names = pa.array(images.names, type=pa.string())
+    annotations = load_annotations(request.inputs, told_by=LabelFile(images.root, names))
+    rows = ImageIndex(annotations.file_names).rows(names, where=images.root)
     if not (rows >= 0).any():
         raise InputError(
             images.root,
@@ -84,6 +89,7 @@ def check_coverage(images: ImageFolder, request: BatchRequest) -> None:
             example=annotations.file_names[int(lacking.argmax())],
             fix="Pass the folder of all images, or --allow-partial to evaluate just the others.",
         )
+    return labels_in(request.inputs.data_set, annotations)
 
 
 def run_batch(

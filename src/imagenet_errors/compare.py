@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imagenet_errors.chain import COUNTS_AS, ERROR_TYPES
+from imagenet_errors.datasets import IMAGENET
 from imagenet_errors.problems import InputError
 from imagenet_errors.runs.tables import RunTables, load_run_tables
 
@@ -35,7 +36,10 @@ class PairedTest:
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two: its run's folder name, model, annotations, number of images, and rates in 0..1 by group."""
+    """One of the two: its run's folder name, model, labels, number of images, and rates in 0..1 by group.
+
+    ``dataset`` and ``class_rule``: which images they are, and what the model chose from.
+    """
 
     run: str
     model: str
@@ -43,6 +47,8 @@ class Side:
     n_evaluated: int
     rates: dict[str, dict[str, float | None]]
     counts: dict[str, int | None]
+    dataset: str = IMAGENET
+    class_rule: str = ""
 
 
 @dataclass(frozen=True)
@@ -148,8 +154,16 @@ def _side(run: RunTables) -> Side:
         name: int(figures.counts[0, 0, code]) if figures.ran[code] else None for code, name in enumerate(ERROR_TYPES)
     }
     n_evaluated = int((run.error_type[0] >= 0).sum())
-    annotations = Path(run.manifest.annotations).name
-    return Side(run.folder.name, run.models[0], annotations, n_evaluated, rates, counts)
+    return Side(
+        run.folder.name,
+        run.models[0],
+        run.manifest.labels_used,
+        n_evaluated,
+        rates,
+        counts,
+        dataset=run.manifest.images_of,
+        class_rule=run.manifest.class_rule,
+    )
 
 
 def _only(
@@ -167,9 +181,15 @@ def _paired(first_wrong: NDArray[np.bool_], second_wrong: NDArray[np.bool_]) -> 
 
 def _notes(one: RunTables, other: RunTables, n_common: int) -> tuple[str, ...]:
     notes = []
-    if one.manifest.annotations != other.manifest.annotations:
-        mine, theirs = (Path(run.manifest.annotations).name for run in (one, other))
+    if one.manifest.images_of != other.manifest.images_of:
+        mine, theirs = (run.manifest.images_of for run in (one, other))
+        notes.append(f"The runs are of different data sets: {mine} and {theirs}.")
+    if one.manifest.labels_used != other.manifest.labels_used:
+        mine, theirs = (run.manifest.labels_used for run in (one, other))
         notes.append(f"The runs were judged by different annotations: {mine} and {theirs}.")
+    if one.manifest.class_rule != other.manifest.class_rule:
+        mine, theirs = (run.manifest.class_rule or "not known" for run in (one, other))
+        notes.append(f"The models chose differently: {mine}, and {theirs}.")
     if one.manifest.stage_order != other.manifest.stage_order:
         notes.append("The runs asked different stages; types that did not run in both are not compared.")
     if not n_common:

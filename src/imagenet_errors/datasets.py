@@ -36,6 +36,7 @@ class _Numbers(msgspec.Struct, forbid_unknown_fields=True):
     n_digits: int
     ending: str
     n_images: int
+    beside: list[str] = []
 
 
 class _File(msgspec.Struct, forbid_unknown_fields=True):
@@ -104,6 +105,20 @@ class Dataset:
         """The name, or the file's stem."""
         return Path(self.place).stem
 
+    @property
+    def maskable(self) -> LabelSpace:
+        """The classes, where those that occur are known without the annotations.
+
+        Raises
+        ------
+        InputError
+            Only the annotations tell which classes occur.
+        """
+        if self.occurs_as_annotated:
+            what = f"which classes occur in {self.name} is told by its annotations alone"
+            raise InputError("--mask-classes", what, fix="Use batch with --annotations, or mask when you evaluate.")
+        return self.labels
+
 
 def dataset_names() -> tuple[str, ...]:
     """Return the names of the data sets that are known without a file, ImageNet's own first."""
@@ -147,7 +162,7 @@ def _of_classes(path: Path) -> Dataset:
 def _read(path: Path) -> _File:
     try:
         return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _File)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError, msgspec.ValidationError) as error:
         raise InputError(
             path, f"describes no data set: {error}", fix="docs/datasets.md tells how one is written."
         ) from None

@@ -6,6 +6,7 @@ However many models there are, one table of distinct cases is classified; each m
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +21,10 @@ from imagenet_errors.inputs import Basis, Inputs, load_basis
 from imagenet_errors.labels import ALL
 from imagenet_errors.measure import Measures, Strata, group_membership, measure, strata
 from imagenet_errors.mistakes import Failure, Given, Mistakes, ModelPredictions, Progress, failure_rows, gather, silent
-from imagenet_errors.problems import InputError, written
+from imagenet_errors.problems import InputError, counted, written
+from imagenet_errors.readers.annotations import UnlabelledError, annotations_table, labels_told_in_memory
+from imagenet_errors.readers.label_files import LabelFile
+from imagenet_errors.readers.memory import InMemory
 from imagenet_errors.readers.predictions import ReadRules
 from imagenet_errors.runs.directory import (
     FAILURES,
@@ -35,16 +39,16 @@ from imagenet_errors.runs.directory import (
     writing_run,
 )
 from imagenet_errors.runs.manifest import (
+    LABELS,
     LAYOUT,
     FailureFacts,
     InputFile,
     Manifest,
     data_set_facts,
     evidence_places,
-    file_facts,
     intake_facts,
 )
-from imagenet_errors.runs.model_facts import facts_of_file, facts_of_name, with_facts
+from imagenet_errors.runs.model_facts import facts_of_file, facts_of_name, n_classes_of_file, with_facts
 from imagenet_errors.tables import Intake, Predictions, Verdicts
 from imagenet_errors.workers import in_turn
 
@@ -201,7 +205,10 @@ class Evaluation:
         annotations = self.basis.annotations
         return {
             "layout": LAYOUT,
+            "dataset": self.basis.inputs.data_set.place,
             "annotations": self.basis.inputs.annotations_place,
+            "label_set": self.basis.label_set,
+            "class_rule": self.judged.class_rule,
             "n_annotated": len(annotations),
             "n_evaluated": int(annotations.evaluated.sum()),
             "excluded": {reason: int(holds.sum()) for reason, holds in annotations.exclusions.items()},
@@ -243,10 +250,20 @@ def evaluate(
     """
     check_out(out)
     _check_apart(out, [one for one in predictions if isinstance(one, Path)])
-    basis = load_basis(inputs, [one for one in predictions if isinstance(one, Path)])
+    basis = load_basis(inputs, [one for one in predictions if isinstance(one, Path)], told_by=_told_by(predictions))
     with gather(predictions, basis, rules=rules, progress=progress) as mistakes:
-        judged = judge(basis, mistakes, class_rule=class_rule(basis, rules))
+        judged = judge(basis, mistakes, class_rule=class_rule(basis, mistakes, rules))
         return save(judged, out, command=command, failed=failed, progress=progress)
+
+
+def _told_by(predictions: Sequence[Given]) -> Sequence[LabelFile]:
+    """Return what predictions tell of original labels that are no files and folders alone: in memory, or named."""
+    told = []
+    for one in predictions:
+        with suppress(UnlabelledError):
+            if isinstance(one, InMemory):
+                told.append(labels_told_in_memory(one.model, one.raw))
+    return told
 
 
 def _check_apart(out: Path, predictions: Sequence[Path]) -> None:
@@ -256,13 +273,16 @@ def _check_apart(out: Path, predictions: Sequence[Path]) -> None:
             raise InputError(out, f"lies in the folder of predictions {folder}", fix="Choose an --out beside it.")
 
 
-def class_rule(basis: Basis, rules: ReadRules | None) -> str:
-    """Say what the models chose from: all classes, or those that occur in the data set."""
-    n_classes, n_occurring = len(basis.labels), len(basis.labels.occurring)
+def class_rule(basis: Basis, mistakes: Mistakes, rules: ReadRules | None) -> str:
+    """Say what the models chose from: all classes, or those that occur in the data set, when read or when predicted."""
+    labels, models = basis.labels, mistakes.models
     if rules is not None and rules.mask_classes:
-        return f"the best of the {n_occurring:,} classes that occur"
-    rule = f"the best of {n_classes:,} classes"
-    return f"{rule}, {n_classes - n_occurring:,} of which do not occur" if n_occurring else rule
+        return labels.rule(masked=True)
+    n_masked = sum(n_classes_of_file(model.source) == len(labels.occurring) for model in models)
+    if not labels.occurring or n_masked in (0, len(models)):
+        return labels.rule(masked=n_masked > 0)
+    words = f"{counted(n_masked, 'model')}: {labels.rule(masked=True)}"
+    return f"{words}; {len(models) - n_masked:,}: {labels.rule(masked=False)}"
 
 
 def judge(basis: Basis, mistakes: Mistakes, *, class_rule: str = "") -> Judged:
@@ -293,6 +313,8 @@ def save(
         results, facts = _write_models(writer, judged, progress=progress)
         evaluation = Evaluation(judged, results, (*failed, *judged.mistakes.failures), facts)
         _write_tables(writer, evaluation)
+        if judged.basis.told_in_memory:
+            writer.table(LABELS, annotations_table(judged.basis.annotations).select(["file_name", "label"]))
         writer.manifest(_manifest(evaluation, command))
     return evaluation
 
@@ -332,10 +354,19 @@ def _write_tables(writer: RunWriter, evaluation: Evaluation) -> None:
 def _read_files(mistakes: Mistakes) -> list[InputFile]:
     """Return the predictions files by the hash of the bytes that were read, even where they are gone by now."""
     hashes = {model.source: model.intake.sha256 for model in mistakes.models if model.intake.sha256}
-    return [
-        InputFile(written(path.resolve()), path.stat().st_size if path.exists() else 0, sha256)
-        for path, sha256 in hashes.items()
-    ]
+    return [_input_file(path, _size_of(path), sha256) for path, sha256 in hashes.items()]
+
+
+def _input_file(path: Path, n_bytes: int, sha256: str) -> InputFile:
+    return InputFile(written(path.resolve()), n_bytes, sha256)
+
+
+def _size_of(path: Path) -> int:
+    """Return a file's size in bytes, 0 of one that is gone."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _manifest(evaluation: Evaluation, command: Sequence[str]) -> Manifest:
@@ -347,6 +378,9 @@ def _manifest(evaluation: Evaluation, command: Sequence[str]) -> Manifest:
     basis, mistakes = evaluation.basis, evaluation.judged.mistakes
     annotations = basis.annotations
     n_evaluated = int(annotations.evaluated.sum())
+    facts = data_set_facts(basis.inputs)
+    if basis.told_in_memory:
+        facts["more_annotations"] += [LABELS]
     return Manifest(
         layout=LAYOUT,
         version=__version__,
@@ -354,8 +388,9 @@ def _manifest(evaluation: Evaluation, command: Sequence[str]) -> Manifest:
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         annotations=basis.inputs.annotations_place,
         rejected_labels=basis.inputs.rejected_labels,
+        label_set=basis.label_set,
         class_rule=evaluation.judged.class_rule,
-        **data_set_facts(basis.inputs),
+        **facts,
         n_annotated=len(annotations),
         n_evaluated=n_evaluated,
         n_excluded=len(annotations) - n_evaluated,
@@ -366,7 +401,7 @@ def _manifest(evaluation: Evaluation, command: Sequence[str]) -> Manifest:
         stages_not_run=evaluation.chain.not_run,
         evidence=evidence_places(basis.inputs),
         evidence_notes={name: list(notes) for name, notes in basis.evidence.notes.items()},
-        inputs=[*_read_files(mistakes), *(file_facts(path) for path in basis.inputs.files if path.is_file())],
+        inputs=[*_read_files(mistakes), *(_input_file(*file) for file in basis.own_files)],
         judged_by=list(basis.judged_by),
         models={model: intake_facts(intake) for model, intake in evaluation.intakes.items()},
         failures=[FailureFacts(each.model, each.file, each.reason) for each in evaluation.failures],

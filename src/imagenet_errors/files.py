@@ -25,6 +25,8 @@ from typing import BinaryIO
 from imagenet_errors.problems import InputError
 
 _FIX = "Choose another --out."
+MORE_ROOM = "Make room there, or set TMPDIR to a folder on a larger disk."
+"""The way out where the disk for temporary files is full."""
 _HOST = f"{zlib.crc32(socket.gethostname().encode()):08x}"
 _PARTIAL = re.compile(r"\.(?P<name>.+)\.(?P<host>[0-9a-f]{8})-(?P<pid>\d+)-(?P<token>[0-9a-f]{16})\.partial")
 _LONGEST_NAME = 64

@@ -9,10 +9,11 @@ import hashlib
 import os
 import re
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -80,6 +81,30 @@ def _is_text(path: str) -> bool:
     return True
 
 
+def decoded(path: Path, *, in_colours: bool = True, draft_side: int = 0) -> Any:
+    """Return an image as Pillow has it, its pixels decoded; ``draft_side``: a JPEG may be decoded this small.
+
+    Raises
+    ------
+    InputError
+        It cannot be decoded, or would take more memory than pictures do. A file that is not there and memory that
+        ran out are raised as they are: then something else is wrong than the image.
+    """
+    from PIL import Image
+
+    try:
+        with Image.open(path) as image:
+            if draft_side:
+                image.draft("RGB", (draft_side, draft_side))
+            image.load()
+            return image.convert("RGB") if in_colours else image
+    except (FileNotFoundError, MemoryError):
+        raise
+    except Exception as error:  # decoders raise all kinds on damaged files
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(path, f"cannot be read as an image: {reason}", fix="Replace the file.") from None
+
+
 def files_of_rows(folder: Path, images: ImageIndex) -> dict[int, str]:
     """Return annotation row -> path within the folder, for the annotated images that are there.
 
@@ -99,7 +124,9 @@ def files_of_rows(folder: Path, images: ImageIndex) -> dict[int, str]:
 
 @dataclass(frozen=True)
 class ImageFolder:
-    """n images: ``names`` (base names, or paths below ``root`` where base names repeat), ascending.
+    """n images: ``names`` (base names of validation images, paths below ``root`` of others), ascending.
+
+    The folder of another image may be all that tells its label.
 
     ``paths`` below ``root``, as long; ``sha256`` is of every name and every file's content.
     """
@@ -134,8 +161,8 @@ def read_folder(root: Path) -> ImageFolder:
 
 
 def _names(paths: Sequence[str]) -> Sequence[str]:
-    bases = [path.rpartition("/")[2] for path in paths]
-    return bases if Counter(bases).most_common(1)[0][1] == 1 else paths
+    bases = pa.array([path.rpartition("/")[2] for path in paths], type=pa.string())
+    return bases.to_pylist() if ImageIndex(bases).is_val else paths
 
 
 def file_sha256(path: Path) -> bytes:
@@ -203,26 +230,32 @@ class LabelledImages:
 def labelled_images(folder: Path, labels: LabelSpace) -> LabelledImages:
     """Find images of known class; the wnid is the class folder's name or begins the file's (``n01440764_18.JPEG``).
 
+    The folders of classes of one's own may be called by name, too.
+
     Raises
     ------
     InputError
         There is no such folder or no image in it, or a file's class cannot be told.
     """
     files = image_files(folder)
-    classes = np.array([_class_of(file, labels) for file in files], dtype=np.int16)
+    by_name = {} if labels.is_imagenet else {name.casefold(): index for index, name in enumerate(labels.names)}
+    classes = np.array([_class_of(file, labels, by_name) for file in files], dtype=np.int16)
     strangers = np.flatnonzero(classes < 0)
     if strangers.size:
         raise InputError(
             folder,
             f"{counted(strangers.size, 'image')} of no known class",
             example=files[strangers[0]],
-            fix="Put images into folders named by their wnid, or let file names begin with it.",
+            fix="Put images into folders named by their wnid"
+            + (" or class." if by_name else ", or let file names begin with it."),
         )
     return LabelledImages(folder, tuple(files), classes)
 
 
-def _class_of(file: str, labels: LabelSpace) -> int:
+def _class_of(file: str, labels: LabelSpace, by_name: Mapping[str, int]) -> int:
     *folders, name = file.split("/")
+    if folders and folders[-1].casefold() in by_name:
+        return by_name[folders[-1].casefold()]
     parts = [name.partition("_")[0], *folders[-1:]]
     wnids = [part for part in reversed(parts) if _WNID.fullmatch(part)]
     return labels.index_of_wnid.get(wnids[0], -1) if wnids else -1

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -27,12 +27,22 @@ _EXTENSION = r"(?i)\.(jpe?g|png|webp|bmp|tiff?|gif)$"
 
 @dataclass(frozen=True)
 class Numbering:
-    """How images are known by a number from 1 to ``n_images``: prefix, so many digits, ending."""
+    """How images are known by a number from 1 to ``n_images``: prefix, so many digits, ending.
+
+    ``beside``: how names of other images of the same kind begin.
+    """
 
     prefix: str
     n_digits: int
     ending: str
     n_images: int
+    beside: Sequence[str] = ()
+
+    @cached_property
+    def looks(self) -> str:
+        """A regular expression that finds such a name, or one of those beside, in a text; or the digits alone."""
+        prefixes = "|".join(map(re.escape, (self.prefix, *self.beside)))
+        return rf"(?:{prefixes})|^[0-9]{{{self.n_digits}}}$"
 
     @cached_property
     def pattern(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -14,9 +15,10 @@ from imagenet_errors.chain import DEFAULT_ORDER, ERROR_TYPES, STAGES, Chain, Wal
 from imagenet_errors.datasets import IMAGENET, REAL, Dataset, load_dataset
 from imagenet_errors.downloads import FileFacts, at_hand, facts_of, names_for, resolve, resolve_all
 from imagenet_errors.evidence.sources import OPTIONS, Evidence, load_evidence
+from imagenet_errors.files import sha256_of
 from imagenet_errors.label_sets import COMBINATIONS
 from imagenet_errors.labels import LabelSpace
-from imagenet_errors.problems import InputError
+from imagenet_errors.problems import InputError, refuse_absent
 from imagenet_errors.readers.annotations import (
     LabelRules,
     UnlabelledError,
@@ -26,6 +28,7 @@ from imagenet_errors.readers.annotations import (
 )
 from imagenet_errors.readers.label_files import MIN_PROBABILITY, LabelFile, read_label_file
 from imagenet_errors.readers.model_files import model_files
+from imagenet_errors.readers.opened import changed, state_of
 from imagenet_errors.severity import graded
 from imagenet_errors.tables import REJECTED_LABELS, Annotations, Verdicts
 
@@ -77,6 +80,25 @@ class Inputs:
     combine: str = COMBINATIONS[0]
     min_label_probability: float = MIN_PROBABILITY
     labels_from: Path | None = None
+
+    @classmethod
+    def given(
+        cls,
+        annotations: str | Path | Sequence[str | Path],
+        *,
+        dataset: str | Path,
+        classes: str | Path | None,
+        rejected_labels: str,
+    ) -> Inputs:
+        """Return the inputs of what Python functions are given: one set of annotations or several."""
+        first, *more = [annotations] if isinstance(annotations, str | Path) else annotations
+        return cls(
+            str(first),
+            rejected_labels=rejected_labels,
+            dataset=str(dataset),
+            classes=None if classes is None else Path(classes),
+            more_annotations=tuple(map(str, more)),
+        )
 
     @cached_property
     def data_set(self) -> Dataset:
@@ -157,8 +179,7 @@ class Inputs:
             if not is_named(name):
                 resolve(name, "--annotations")
         for path in self.files:
-            if not path.exists():
-                raise InputError(path, "no such file", fix="Check the path.")
+            refuse_absent(path)
             if path.is_dir() and path not in folders:
                 raise InputError(path, "is a folder", fix="Name a file.")
         if self.rejected_labels not in REJECTED_LABELS:
@@ -187,6 +208,10 @@ class Basis:
     chain: Chain
     judged_by: tuple[FileFacts, ...] = ()
     """The files of labels and evidence as they were loaded; published ones with address, commit and licence."""
+    own_files: tuple[tuple[Path, int, str], ...] = ()
+    """The user's own among them: path, size in bytes and sha256 of what was read."""
+    told_in_memory: bool = False
+    """Whether no file, but names (and labels) in memory told the original labels."""
 
     @cached_property
     def class_names(self) -> pa.StringArray:
@@ -201,44 +226,69 @@ class Basis:
         return replace(verdicts, explanation=told.explanation, steps=told.steps)
 
     @property
+    def label_set(self) -> str:
+        """What the labels that count are called: names and files, and which file told the original labels alone."""
+        names = [name if is_named(name) else Path(name).name for name in self.inputs.label_sets]
+        if not names:
+            told_by = self.inputs.labels_from
+            return "the original labels alone" + (f", as {told_by.name} tells them" if told_by else "")
+        is_joined = self.annotations.name.startswith(f"{self.inputs.combine} of ")
+        return f"{self.inputs.combine} of {', '.join(names)}" if is_joined else " with ".join(names)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What the annotations and the sources of evidence have to say, a sentence each."""
-        return self.annotations.notes + tuple(note for notes in self.evidence.notes.values() for note in notes)
+        return tuple(note for notes in self.evidence.notes.values() for note in notes)
 
 
-def load_basis(inputs: Inputs, predictions: Sequence[Path] = ()) -> Basis:
+def load_basis(inputs: Inputs, predictions: Sequence[Path] = (), *, told_by: Sequence[LabelFile] = ()) -> Basis:
     """Load annotations and evidence, and build the chain.
 
     ``predictions``: files and folders, of which the first that tells the images' original labels (by their names or a
     column beside those of the models) is asked where the annotations do not; ``inputs`` of the basis then name it.
+    ``told_by``: the same in memory, asked after the files.
 
     Raises
     ------
     InputError
-        Something named cannot be used; the text says what.
+        Something named cannot be used, or changed while it was read; the text says what.
     """
     inputs.check()
+    before = {path: state_of(path.stat()) for path in inputs.files}
+    in_memory = False
     try:
         annotations = load_annotations(inputs)
     except UnlabelledError as lacking:
-        inputs, annotations = _completed(inputs, predictions, lacking)
-    labels = _occurring(inputs.data_set, annotations)
+        inputs, annotations, in_memory = _completed(inputs, predictions, told_by, lacking)
+    labels = labels_in(inputs.data_set, annotations)
     own = inputs.data_set.superclasses
     given = {**({"superclasses": (own,)} if own else {}), **inputs.evidence}
     evidence = _told(load_evidence(given, annotations, labels), inputs.data_set, annotations)
     chain = build_chain(evidence, inputs.stage_order).without(_useless(inputs, annotations))
-    files = facts_of(*inputs.published_files, *inputs.files)
-    return Basis(inputs, labels, annotations, evidence, chain, files)
+    judged_by = facts_of(*inputs.published_files, *inputs.files)
+    own_files = [(path, path.stat().st_size, sha256_of(path)) for path in inputs.files if path.is_file()]
+    _refuse_changed(before)
+    return Basis(inputs, labels, annotations, evidence, chain, judged_by, tuple(own_files), in_memory)
 
 
-def _completed(inputs: Inputs, predictions: Sequence[Path], lacking: UnlabelledError) -> tuple[Inputs, Annotations]:
-    """Ask the files beside the annotations, then the predictions, for what the annotations lack."""
+def _refuse_changed(before: Mapping[Path, tuple[int, int]]) -> None:
+    """Refuse files that changed since: their hashes would not be those of what was read."""
+    for path, state in before.items():
+        if not path.exists() or state_of(path.stat()) != state:
+            raise changed(path)
+
+
+def _completed(
+    inputs: Inputs, predictions: Sequence[Path], told_by: Sequence[LabelFile], lacking: UnlabelledError
+) -> tuple[Inputs, Annotations, bool]:
+    """Ask the files beside the annotations, the predictions, then what is in memory, for what the annotations lack."""
     for path in _may_tell(inputs, predictions):
-        try:
+        with suppress(UnlabelledError):
             completed = replace(inputs, labels_from=path)
-            return completed, load_annotations(completed)
-        except UnlabelledError:
-            continue
+            return completed, load_annotations(completed), False
+    for told in told_by:
+        with suppress(UnlabelledError):
+            return inputs, load_annotations(inputs, told_by=told), True
     raise lacking
 
 
@@ -252,7 +302,7 @@ def _may_tell(inputs: Inputs, predictions: Sequence[Path]) -> Iterator[Path]:
         yield from (path for model in model_files(predictions) for path in model.paths)
 
 
-def _occurring(data_set: Dataset, annotations: Annotations) -> LabelSpace:
+def labels_in(data_set: Dataset, annotations: Annotations) -> LabelSpace:
     """Return the classes with those that occur, where only the annotations tell."""
     if not data_set.occurs_as_annotated:
         return data_set.labels
@@ -270,13 +320,21 @@ def _useless(inputs: Inputs, annotations: Annotations) -> dict[str, str]:
     """Return the stages that have nothing to go by on this data set, with the reasons; none that the user feeds."""
     given = {source.name for option, source in OPTIONS.items() if inputs.evidence.get(option)}
     fed = {stage.name for stage in STAGES if given & {part.name for part in fields(stage)}}  # type: ignore[arg-type]
+    data_set = inputs.data_set
+    reasons = dict(data_set.not_run)
     if not annotations.accepts_originals_alone:
         fed.add("multi_object")
-    return {name: reason for name, reason in inputs.data_set.not_run.items() if name not in fed}
+    elif data_set.place != IMAGENET or not data_set.labels.is_imagenet:
+        reasons.setdefault("multi_object", "one label an image is given; others that are right are not known")
+    return {name: reason for name, reason in reasons.items() if name not in fed}
 
 
-def load_annotations(inputs: Inputs, labels: LabelSpace | None = None) -> Annotations:
+def load_annotations(
+    inputs: Inputs, labels: LabelSpace | None = None, *, told_by: LabelFile | None = None
+) -> Annotations:
     """Return the annotations of names (fetched and checked once, unless shipped) and files.
+
+    ``told_by``: what tells original labels where they do not, instead of ``labels_from``.
 
     Raises
     ------
@@ -284,22 +342,21 @@ def load_annotations(inputs: Inputs, labels: LabelSpace | None = None) -> Annota
         They cannot be fetched or read; ``UnlabelledError``: another file must tell original labels.
     """
     labels = labels or inputs.data_set.labels
-    return replace(_annotations(inputs, labels), rejected_labels=inputs.rejected_labels)
+    return replace(_annotations(inputs, labels, told_by), rejected_labels=inputs.rejected_labels)
 
 
-def _annotations(inputs: Inputs, labels: LabelSpace) -> Annotations:
+def _annotations(inputs: Inputs, labels: LabelSpace, told_by: LabelFile | None) -> Annotations:
     if inputs.label_sets == (REAL,):
         return read_real(labels)
     data_set = inputs.data_set
     rules = LabelRules(data_set.name_rule, inputs.min_label_probability, inputs.combine, data_set.occurs_as_annotated)
     files = [_label_file(name, labels, rules) for name in inputs.label_sets]
-    told_by = inputs.labels_from
-    found = assembled(
-        files, labels, rules=rules, labels_from=None if told_by is None else labels_told_by(told_by, labels)
-    )
+    if told_by is None and inputs.labels_from is not None:
+        told_by = labels_told_by(inputs.labels_from, labels)
+    found = assembled(files, labels, rules=rules, labels_from=told_by)
     only = inputs.label_sets[0] if len(inputs.label_sets) == 1 else ""
     found = replace(found, name=only) if only and is_named(only) else found
-    return found if told_by is None else replace(found, notes=(*found.notes, f"original labels by {told_by.name}"))
+    return found if told_by is None else replace(found, notes=(*found.notes, f"original labels by {told_by.path.name}"))
 
 
 def _label_file(name: str, labels: LabelSpace, rules: LabelRules) -> LabelFile:

@@ -51,9 +51,17 @@ class LabelSpace:
         usual = [group for group in GROUPS if group in found]
         return (ALL, *usual, *(group for group in found if group not in GROUPS))
 
+    def rule(self, *, masked: bool) -> str:
+        """Say what models choose from: all classes, or (``masked``) only those that occur in the data set."""
+        n_occurring = len(self.occurring)
+        if masked and n_occurring:
+            return f"the best of the {n_occurring:,} classes that occur"
+        whole = f"the best of {len(self):,} classes"
+        return f"{whole}, {len(self) - n_occurring:,} of which do not occur" if n_occurring else whole
+
     @property
     def is_imagenet(self) -> bool:
-        """True for the 1000 classes of ILSVRC 2012, whose tables travel with the package."""
+        """True for the classes of ImageNet-1k, whose tables travel with the package."""
         return self is imagenet_1k() or self.wnids == imagenet_1k().wnids
 
     def in_group(self, group: str) -> NDArray[np.bool_]:
@@ -125,7 +133,7 @@ class LabelSpace:
 
 @lru_cache(maxsize=1)
 def imagenet_1k() -> LabelSpace:
-    """Load the 1000 classes of ILSVRC 2012 from ``data/imagenet1k_classes.csv``."""
+    """Load the classes of ImageNet-1k from ``data/imagenet1k_classes.csv``."""
     with shipped("data", "imagenet1k_classes.csv").open(encoding="utf-8", newline="") as lines:
         rows = list(csv.DictReader(lines))
     return LabelSpace(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from imagenet_errors.inputs import Basis, Inputs, load_basis
 from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR
 from imagenet_errors.mistakes import Mistakes
 from imagenet_errors.problems import InputError, counted
+from imagenet_errors.readers.annotations import labels_told_by_names
 from imagenet_errors.tables import Intake, Predictions, cases_of
 
 ACCURACIES = ("top1_accuracy", "mla", "mla_minor", "mla_explained")
@@ -59,8 +61,13 @@ class ErrorTypes(_MetricBase):
 
     Parameters
     ----------
-    annotations, rejected_labels, **evidence
+    annotations, dataset, classes, rejected_labels, **evidence
         As :func:`imagenet_errors.evaluate` takes them.
+    images
+        The names of all images, where their folders tell the labels and no annotations do (ImageNet-A, classes of
+        one's own).
+    mask_classes
+        Of scores, take the best class that occurs in the data set.
 
     Example
     -------
@@ -74,10 +81,24 @@ class ErrorTypes(_MetricBase):
     is_differentiable = False
     higher_is_better = None
 
-    def __init__(self, annotations: str = "real", *, rejected_labels: str = "exclude", **evidence: Any) -> None:
+    def __init__(
+        self,
+        annotations: str | Path | Sequence[str | Path] = "real",
+        *,
+        dataset: str | Path = "imagenet",
+        classes: str | Path | None = None,
+        images: Sequence[str] | None = None,
+        mask_classes: bool = False,
+        rejected_labels: str = "exclude",
+        **evidence: Any,
+    ) -> None:
         super().__init__()
-        inputs = Inputs(str(annotations), rejected_labels=rejected_labels).with_evidence(**evidence)
-        self.basis: Basis = load_basis(inputs)
+        inputs = Inputs.given(annotations, dataset=dataset, classes=classes, rejected_labels=rejected_labels)
+        told_by = [] if images is None else [labels_told_by_names(images)]
+        self.basis: Basis = load_basis(inputs.with_evidence(**evidence), told_by=told_by)
+        labels = self.basis.labels
+        self._chosen_from = np.array(labels.occurring if mask_classes and labels.occurring else range(len(labels)))
+        self._masks = len(self._chosen_from) < len(labels)
         self._images = ImageIndex(self.basis.annotations.file_names)
         self.add_state("image", default=[], dist_reduce_fx="cat")
         self.add_state("prediction", default=[], dist_reduce_fx="cat")
@@ -144,7 +165,10 @@ class ErrorTypes(_MetricBase):
         if useless.any():
             what = f"NaN or infinite values for {counted(int(useless.sum()), 'image')}"
             raise InputError("update", what, fix="Such outputs name no class: leave these images out.")
-        classes = values.argmax(axis=1) if values.ndim == 2 else values
+        if self._masks and values.ndim == 1:
+            what = "one class an image: the best of those that occur is not known"
+            raise InputError("update", what, fix="Give scores, or leave mask_classes out.")
+        classes = self._chosen_from[values[:, self._chosen_from].argmax(axis=1)] if values.ndim == 2 else values
         if classes.ndim != 1 or (len(classes) and not (classes.min() >= 0 and classes.max() < n_classes)):
             what = f"predictions of shape {list(values.shape)} that are no classes 0..{n_classes - 1}"
             raise InputError("update", what, fix="Give classes [n] or scores [n, C].")

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imagenet_errors.files import unwritable
+from imagenet_errors.files import MORE_ROOM, unwritable
 from imagenet_errors.inputs import Basis
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted, names_a_file, of_the_machine, without_folders, written
@@ -196,8 +196,7 @@ def _put_aside(path: Path, *arrays: NDArray[Any]) -> None:
             for array in arrays:
                 np.save(file, array)
     except OSError as error:
-        fix = "Make room there, or set TMPDIR to a folder on a larger disk."
-        raise unwritable(path.parent, error, fix=fix) from None
+        raise unwritable(path.parent, error, fix=MORE_ROOM) from None
 
 
 def _tally(predictions: Predictions, annotations: Annotations, labels: LabelSpace) -> Tally:

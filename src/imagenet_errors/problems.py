@@ -57,6 +57,20 @@ def _revived(kind: type[InputError], texts: tuple[str, ...], facts: dict[str, An
     return error
 
 
+def refuse_absent(path: Path, *, what: str = "no such file", fix: str = "Check the path.") -> None:
+    """Refuse a path where nothing is, and a pipe or device, which can be read but once, if it ever ends.
+
+    Raises
+    ------
+    InputError
+        It leads to no file and no folder.
+    """
+    if not path.exists():
+        raise InputError(path, what, fix=fix)
+    if not path.is_file() and not path.is_dir():
+        raise InputError(path, "is a pipe or a device, no file", fix="Write its content to a file, and name that.")
+
+
 def counted(n: int, noun: str, plural: str = "") -> str:
     """Return ``'1 row'`` or ``'2,000 rows'``."""
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"

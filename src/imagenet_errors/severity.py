@@ -75,22 +75,21 @@ def grades(cases: Cases, labels: LabelSpace) -> Grades:
 
 @dataclass(frozen=True, eq=False)
 class _Climbs:
-    """Each class's ancestors, itself first: WordNet rows int32 [C, K], -1 fills up; the steps there int16 [C, K].
+    """Each class's ancestors: places int32 [C, K] among ``rows``; the steps there int16 [C, K].
 
-    ``depths`` int16 [C, K]: an ancestor's fewest steps from a root. ``kinds`` int32 [A], ascending, are the ancestors
-    of all, and ``lemmas`` [A] what each is called: null where that says nothing.
+    ``rows`` int64 [A] are WordNet's rows, ascending, the first, UNKNOWN, for places that fill up. ``depths`` int16 [A]:
+    their fewest steps from a root; ``lemmas`` [A]: what each is called, null where that says nothing.
     """
 
     ancestors: NDArray[np.int32]
     steps: NDArray[np.int16]
+    rows: NDArray[np.int64]
     depths: NDArray[np.int16]
-    kinds: NDArray[np.int32]
     lemmas: pa.StringArray
 
     def names(self, shared: NDArray[np.integer]) -> pa.StringArray:
         """Return each shared synset's first lemma, ``"hunting dog"``; null where it says nothing or is UNKNOWN."""
-        at = np.minimum(np.searchsorted(self.kinds, shared), len(self.kinds) - 1)
-        return self.lemmas.take(pa.array(at, mask=shared == UNKNOWN))
+        return self.lemmas.take(pa.array(np.searchsorted(self.rows, shared)))
 
     def between(
         self, first: NDArray[np.integer], second: NDArray[np.integer]
@@ -110,15 +109,19 @@ class _Climbs:
     def _nearest(
         self, first: NDArray[np.int64], second: NDArray[np.int64]
     ) -> tuple[NDArray[np.int16], NDArray[np.int32]]:
-        above, other = self.ancestors[first], self.ancestors[second]
-        is_same = (above[:, :, None] == other[:, None, :]) & (above >= 0)[:, :, None]
-        way = self.steps[first][:, :, None] + self.steps[second][:, None, :]
-        rank = (way << 6) - np.minimum(self.depths[first], 63)[:, :, None]
-        place = np.where(is_same, rank, _FAR).reshape(len(first), -1).argmin(axis=1)
+        classes, of = np.unique(second, return_inverse=True)
+        steps_of = np.full((len(classes), len(self.rows)), UNKNOWN, dtype=np.int16)
+        steps_of[np.arange(len(classes))[:, None], self.ancestors[classes]] = self.steps[classes]
+        steps_of[:, 0] = UNKNOWN
+        above = self.ancestors[first]
+        other = steps_of[of[:, None], above]
+        way = self.steps[first] + other
+        rank = (way << 6) - np.minimum(self.depths, 63)[above]
+        place = np.where(other >= 0, rank, _FAR).argmin(axis=1)
         row = np.arange(len(first))
-        found = is_same.reshape(len(first), -1)[row, place]
-        steps = np.where(found, way.reshape(len(first), -1)[row, place], UNKNOWN)
-        return steps.astype(np.int16), np.where(found, above[row, place // other.shape[1]], UNKNOWN).astype(np.int32)
+        found = other[row, place] >= 0
+        steps = np.where(found, way[row, place], UNKNOWN).astype(np.int16)
+        return steps, np.where(found, self.rows[above[row, place]], UNKNOWN).astype(np.int32)
 
 
 @lru_cache(maxsize=4)
@@ -132,12 +135,13 @@ def _climbs_of(labels: LabelSpace) -> _Climbs | None:
     offsets = np.searchsorted(owner, np.arange(len(labels) + 1))
     column = np.arange(len(owner)) - offsets[owner]
     shape = (len(labels), int(np.diff(offsets).max(initial=1)))
-    ancestors = np.full(shape, -1, dtype=np.int32)
-    climbed, depths = np.zeros(shape, dtype=np.int16), np.zeros(shape, dtype=np.int16)
-    ancestors[owner, column], climbed[owner, column], depths[owner, column] = ancestor, steps, depth
-    kinds, first = np.unique(ancestor, return_index=True)
-    lemmas = table["lemma"].combine_chunks().take(pa.array(first))
-    return _Climbs(ancestors, climbed, depths, kinds, lemmas)
+    ancestors, climbed = np.zeros(shape, dtype=np.int32), np.zeros(shape, dtype=np.int16)
+    distinct, first, place = np.unique(ancestor, return_index=True, return_inverse=True)
+    ancestors[owner, column], climbed[owner, column] = 1 + place, steps
+    lemmas = table["lemma"].combine_chunks().take(pa.array(np.append(0, first)))
+    lemmas = pc.if_else(pa.array(np.arange(len(lemmas)) > 0), lemmas, None)
+    rows = np.append(UNKNOWN, distinct).astype(np.int64)
+    return _Climbs(ancestors, climbed, rows, np.append(0, depth[first]).astype(np.int16), lemmas)
 
 
 def _climbs_table(labels: LabelSpace) -> pa.Table:

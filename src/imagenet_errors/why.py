@@ -14,6 +14,7 @@ from imagenet_errors.images import ImageIndex
 from imagenet_errors.inputs import Basis, load_basis
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError
+from imagenet_errors.runs.directory import VERDICTS, read_run_table
 from imagenet_errors.runs.manifest import Manifest, read_manifest
 from imagenet_errors.tables import Annotations, Cases, cases_of
 
@@ -160,11 +161,11 @@ def row_of(annotations: Annotations, file_name: str, labels: LabelSpace) -> int:
 def _predictions_of(run: Path, file_name: str, models: list[str]) -> dict[int, dict[str, float | None]]:
     """Return prediction -> model -> confidence for one image."""
     import pyarrow.compute as pc
-    import pyarrow.parquet as pq
 
     made: dict[int, dict[str, float | None]] = {}
     for model in models:
-        table = pq.read_table(run / "verdicts" / f"{model}.parquet", columns=["file_name", "prediction", "confidence"])
+        path, needed = run / "verdicts" / f"{model}.parquet", ("file_name", "prediction", "confidence")
+        table = read_run_table(path, VERDICTS, needed=needed, only=True)
         place = pc.index(table["file_name"], file_name).as_py()
         if place >= 0:
             made.setdefault(table["prediction"][place].as_py(), {})[model] = table["confidence"][place].as_py()

@@ -1,14 +1,14 @@
 """``explain`` from a run directory to a table of explanations, whatever happens on the way."""
 
 import os
-import secrets
 import signal
 import time
 
 import pyarrow.parquet as pq
 import pytest
 
-from explain_world import without
+from explain_world import column, without
+from patience import PATIENCE_SECONDS
 from timm_world import MODELS, arguments, end, make_images, needs_timm, start
 
 needs_timm()
@@ -52,6 +52,17 @@ def test_locate_writes_the_columns_of_its_contract_and_says_first_whether_to_loo
         assert (row["flips_to"] is None) == (row["flips_to_type"] is None) == (row["n_hidden_to_flip"] is None)
 
 
+def test_every_cell_can_be_tried_at_every_step(program, world, tmp_path):
+    run, images = world
+    needed = {}
+    for n_tried in ("0", "1"):
+        more = ("--grid", "4", "--limit", "4", "--cells-tried", n_tried, "--out", tmp_path / n_tried)
+        assert program(*command(run, images, *more)).status == 0
+        needed[n_tried] = column(tmp_path / n_tried / "locate" / "tiny_net.seed1.parquet", "order")
+    assert [order[0] for order in needed["0"]] == [order[0] for order in needed["1"]]  # the first step tries all
+    assert needed["0"] != needed["1"]
+
+
 @pytest.mark.parametrize(
     ("method", "more", "line"),
     [
@@ -82,30 +93,17 @@ def test_killed_and_resumed_it_ends_in_the_same_table(world, tmp_path):
     assert end(start([*given, "--out", str(tmp_path / "whole")]))[0] == 0
     killed = start([*given, "--out", str(tmp_path / "killed")])
     parts = tmp_path / "killed" / "locate" / "tiny_net.seed1.parts"
-    deadline = time.monotonic() + 200
+    deadline = time.monotonic() + PATIENCE_SECONDS
     while not list(parts.glob("0*.parquet")) and killed.poll() is None and time.monotonic() < deadline:
         time.sleep(0.01)
     if killed.poll() is None:
         os.killpg(killed.pid, signal.SIGKILL)
-    killed.communicate(timeout=60)
+    killed.communicate(timeout=PATIENCE_SECONDS)
     assert end(start([*given, "--out", str(tmp_path / "killed")]))[0] == 0
     whole, resumed = (
         pq.read_table(tmp_path / name / "locate" / "tiny_net.seed1.parquet") for name in ("whole", "killed")
     )
     assert without(whole, "seconds") == without(resumed, "seconds")
-
-
-def test_over_a_cluster_the_table_is_the_same(world, tmp_path):
-    pytest.importorskip("ray", reason="needs the extra ray: ray is not installed")
-    run, images = world
-    given = command(run, images, "--method", "stability", "--out")
-    assert end(start([*given, str(tmp_path / "local")]))[0] == 0
-    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-    status, errors = end(start([*given, str(tmp_path / "ray"), "--engine", "ray"], **token))
-    assert status == 0, errors
-    tables = (tmp_path / name / "stability" / "tiny_net.seed1.parquet" for name in ("local", "ray"))
-    local, spread = (pq.read_table(path) for path in tables)
-    assert without(local, "seconds") == without(spread, "seconds")
 
 
 @pytest.mark.parametrize(
@@ -114,6 +112,7 @@ def test_over_a_cluster_the_table_is_the_same(world, tmp_path):
         pytest.param(("--method", "guess"), "locate, sis, maps, stability", id="no such method"),
         pytest.param(("--error-types", "typo"), "model_failure", id="no such error type"),
         pytest.param(("--model", "tiny_net.seed3"), "--run-model", id="a model that the run has not"),
+        pytest.param(("--cells-tried", "-1"), "--cells-tried", id="fewer cells than none"),
         pytest.param(("--grid", "99"), "2 to 32", id="a grid finer than the pixels"),
     ],
 )

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from patience import PATIENCE_SECONDS
+
 WORK = """
 import sys, time
 from pathlib import Path
@@ -16,7 +18,7 @@ def work(arguments):
     with staged_beside(Path(sys.argv[1]) / "run") as staged:
         (staged / "half").touch()
         print("working", flush=True)
-        time.sleep(120)
+        time.sleep(1800)
 
 cli.program = lambda arguments: work
 cli.main()
@@ -33,7 +35,7 @@ def test_an_ended_run_says_so_and_leaves_nothing(tmp_path, sent, status, word):
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "working\n"
         process.send_signal(sent)
-        _, errors = process.communicate(timeout=120)
+        _, errors = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == status
     assert errors == f"{word}: nothing was left half-written.\n"
     assert not [*tmp_path.iterdir()]

@@ -25,6 +25,7 @@ from imagenet_errors.downloads import (
 from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.annotations import read_annotations
+from patience import PATIENCE_SECONDS
 
 FIRST = f"first/owner/repo/{COMMIT}"
 LABELS = f"{FIRST}/labels/multilabel.csv"
@@ -369,17 +370,17 @@ class TestProcesses:
 
     def test_two_at_once_fetch_once(self, world):
         def late(request, body):
-            world.server.go_on.wait(20)
+            world.server.go_on.wait(PATIENCE_SECONDS)
             request.send(body)
 
         world.server.answer = late
         both = [world.start(self.FETCH) for _ in range(2)]
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while not world.server.n_requests and time.monotonic() < deadline:
             time.sleep(0.02)
         time.sleep(0.5)
         world.server.go_on.set()
-        answers = [one.communicate(timeout=30) for one in both]
+        answers = [one.communicate(timeout=PATIENCE_SECONDS) for one in both]
         assert [out for out, _ in answers] == ["id\n", "id\n"], answers
         assert world.server.n_requests == {LABELS: 1}
         assert sum("Fetching" in err for _, err in answers) == 1
@@ -388,11 +389,11 @@ class TestProcesses:
     def test_what_a_kill_leaves_is_removed_by_the_next_run(self, world):
         def stop_half_way(request, body):
             request.send(body[:100], n_promised=len(body))
-            world.server.go_on.wait(20)
+            world.server.go_on.wait(PATIENCE_SECONDS)
 
         world.server.answer = stop_half_way
         killed = world.start(self.FETCH)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE_SECONDS
         while not [path for path in world.kept if path.endswith(".partial")] and time.monotonic() < deadline:
             time.sleep(0.02)
         killed.kill()

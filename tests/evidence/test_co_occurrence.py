@@ -75,6 +75,7 @@ def test_a_file_of_pairs_holds_in_both_directions(tmp_path, text, n_images):
         pytest.param("a,b\n1,\n", "1 empty cell", id="empty cell"),
         pytest.param("a,b\n1,2\n3,1000\n", r"1 class outside .* column b \(first: row 2: 1000\)", id="no such class"),
         pytest.param("a,b\n-1,2\n", "1 class outside", id="negative"),
+        pytest.param(f"a,b\n1,tench\n2,{'9' * 30}\n", "1 class outside", id="beyond int64"),
     ],
 )
 def test_a_file_that_is_no_table_of_pairs_is_refused(tmp_path, text, said):
@@ -111,6 +112,12 @@ class TestLearnt:
 
     def test_annotations_of_another_set_leave_all_real_images(self):
         assert learnt(annotated(["n01440764/6.jpeg"], [0], [[0]]), LABELS).source.startswith("46,837 ReaL images")
+
+    def test_too_few_images_of_several_labels_outside_are_not_learnt_from(self):
+        """A thousand images are left, of which a tenth of what is needed has more than one label."""
+        rows = np.arange(49_000)
+        own = annotated(val_names(*(row + 1 for row in rows)), np.zeros(49_000), [[0]] * 49_000)
+        assert learnt(own, LABELS).source == "46,837 ReaL images, an image never supporting its own error"
 
     @pytest.mark.parametrize("n_annotated", [20_000, 50_000], ids=["counted elsewhere", "an image has no say itself"])
     def test_what_was_learnt_is_kept_and_is_the_same_the_next_time(self, n_annotated, tmp_path, monkeypatch):

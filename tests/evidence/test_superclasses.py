@@ -103,6 +103,7 @@ def test_a_folder_is_read_file_by_file_in_the_order_of_names(tmp_path):
         pytest.param(entry(except_classes=["0 tench"]), "'0 tench' takes no class away", id="a stale exception"),
         pytest.param(SHARKS + SHARKS, "1 name used twice (first: 'sharks'", id="a name twice"),
         pytest.param("[[superclass]\n", "no valid TOML", id="broken TOML"),
+        pytest.param("a = " + "[" * 5000, "no valid TOML", id="nested without end"),
         pytest.param('[[superclass]]\nname = "x"\n', "missing required field `reason`", id="no reason"),
     ],
 )

@@ -102,12 +102,50 @@ def test_the_same_picture_gives_the_same_bytes():
     assert [part.tobytes() for part in one] == [part.tobytes() for part in other]
 
 
-def test_a_module_in_training_is_put_into_evaluation_mode_and_back():
-    model = nn.Sequential(nn.Flatten(), nn.Dropout(0.5), nn.Linear(12, 3)).train()
+def test_a_module_in_training_is_put_into_evaluation_mode_and_every_part_back():
+    model = nn.Sequential(nn.Flatten(), nn.Dropout(0.5), nn.Dropout(0.5), nn.Linear(12, 3)).train()
+    model[2].eval()
     images = torch.randn(1, 3, 2, 2)
     one, other = (batched_gradient_back_select(model, images, 1)[1] for _ in range(2))
     np.testing.assert_array_equal(one, other)
-    assert model.training
+    assert [part.training for part in model] == [True, True, False, True]
+
+
+def test_the_network_and_the_images_are_left_as_they_were():
+    model, images = small_net(), torch.randn(2, 3, 6, 6).requires_grad_()
+    before = images.detach().clone()
+    removal_order, confidences = batched_gradient_back_select(model, images, 5)
+    assert images.grad is None
+    assert all(parameter.grad is None for parameter in model.parameters())
+    assert torch.equal(images, before)
+    assert (removal_order.dtype, confidences.dtype) == (np.int64, np.float32)
+
+
+@pytest.mark.parametrize("without", [torch.no_grad, torch.inference_mode])
+def test_it_may_be_called_where_gradients_are_off(without):
+    model, images = small_net(), torch.randn(1, 3, 6, 6, generator=torch.Generator().manual_seed(4))
+    wanted = batched_gradient_back_select(model, images, 5)
+    with without():
+        found = batched_gradient_back_select(model, images + 0, 5)
+    np.testing.assert_array_equal(found[0], wanted[0])
+    np.testing.assert_allclose(found[1], wanted[1], atol=1e-6)
+
+
+def test_networks_of_double_precision_give_the_same_order():
+    images = torch.randn(2, 3, 6, 6, generator=torch.Generator().manual_seed(5))
+    single = batched_gradient_back_select(small_net(), images, 7)
+    double = batched_gradient_back_select(small_net().double(), images.double(), 7)
+    np.testing.assert_array_equal(single[0], double[0])
+    np.testing.assert_allclose(single[1], double[1], atol=1e-5)
+
+
+def test_one_target_for_all_is_that_target_for_each():
+    model, images = small_net(), torch.randn(3, 3, 6, 6)
+    all_alike = batched_gradient_back_select(model, images, 9, target=4)
+    each = batched_gradient_back_select(model, images, 9, target=np.array([4, 4, 4]))
+    np.testing.assert_array_equal(all_alike[0], each[0])
+    with pytest.raises(InputError, match="2 for 3 images"):
+        batched_gradient_back_select(model, images, 9, target=[4, 4])
 
 
 def test_nan_raises():

@@ -100,6 +100,7 @@ def test_the_same_command_again_reads_the_table_back(world, tmp_path):
     [
         pytest.param({"settings": Settings(device="cpu", batch_size=5)}, id="other batches"),
         pytest.param({"asked": Asked(ModelSpec("tiny_net.seed1"), input_dropout=0.8)}, id="another remedy"),
+        pytest.param({"asked": Asked(ModelSpec("tiny_net.seed1"), compiled=True)}, id="compiled"),
         pytest.param({"method": Counting(stop_at="nowhere")}, id="other options"),
     ],
 )

@@ -40,21 +40,26 @@ def test_accepted_against_decoy_is_told_first_and_pictures_only_if_it_is_more():
     assert not chance.shows_pictures
 
 
-def test_pictures_that_are_no_evidence_are_not_on_the_page():
+def test_pictures_that_are_no_evidence_are_on_the_page_only_when_asked_for():
     rows = (located(2, None), located(2, 3, verdict="chance"))
-    clear, chance = (page_rows([summarised([row] * 10, method="locate")]) for row in rows)
-    assert clear["2-None.JPEG|3"]["locate"]["picture"].startswith("data:image/webp;base64,")
-    assert "picture" not in chance["2-3.JPEG|3"]["locate"]
+    clear, chance = (summarised([row] * 10, method="locate", model="m") for row in rows)
+    shown = page_rows([clear])["2-None.JPEG|3"]["m"]
+    assert shown["picture"].startswith("data:image/webp;base64,")
+    assert shown["locate"]["hidden"] == [0, 1]
+    hidden = page_rows([chance])["2-3.JPEG|3"]["m"]
+    assert "picture" not in hidden
+    assert (hidden["locate"]["hidden"], hidden["locate"]["shows_picture"]) == ([], False)
+    assert "picture" in page_rows([chance], anyway=True)["2-3.JPEG|3"]["m"]
 
 
 def test_a_type_that_turns_no_more_than_its_decoy_shows_no_pictures_beside_one_that_does():
     rows = [located(2, None)] * 10 + [located(1, 1, kind="fine_grained")] * 10
-    made = summarised(rows, method="locate")
+    made = summarised(rows, method="locate", model="m")
     assert "fine_grained (10 against 10, p = 1)" in made.first_line
     assert "model_failure" not in made.first_line
     shown = page_rows([made])
-    assert "picture" in shown["2-None.JPEG|3"]["locate"]
-    assert "picture" not in shown["1-1.JPEG|3"]["locate"]
+    assert "picture" in shown["2-None.JPEG|3"]["m"]
+    assert "picture" not in shown["1-1.JPEG|3"]["m"]
 
 
 def test_only_a_quarter_of_the_cells_counts():
@@ -115,22 +120,20 @@ def test_a_runs_explanations_are_found_by_method_and_model(tmp_path):
     assert stored_explanations(tmp_path / "nothing") == ()
 
 
-def test_the_section_is_rendered_and_its_rows_are_json():
-    pytest.importorskip("jinja2", reason="needs the extra report: jinja2 is not installed")
-    from imagenet_errors.labels import imagenet_1k
-    from imagenet_errors.report.page.page import page_environment
-
+def test_what_the_page_shows_is_json():
     agreement = [agreeing("lime", "within", 0.8), agreeing("lime", "models", float("nan"))]
-    map_row = {"file_name": "a", "prediction": 1, "error_type": "model_failure", "agreement": agreement, "seconds": 1.0}
-    made = [
-        summarised([located(1, None)] * 10, method="locate", model="<b>lite0</b>"),
-        summarised([{**map_row, "verdict": "compared", "names": [], "maps": []}], method="maps"),
-    ]
-    html = page_environment().get_template("explanations.html").render(explanations=made, labels=imagenet_1k())
-    assert "Where the severe mistakes come from" in html
-    assert "turns 10 of 10 errors" in html
-    assert "<b>lite0</b>" not in html
-    assert json.loads(json.dumps(page_rows(made), allow_nan=False))["a|1"]["maps"]["agreement"][1]["ssim"] is None
+    row = {"file_name": "a", "prediction": 1, "error_type": "model_failure", "agreement": agreement, "seconds": 1.0}
+    made = summarised([{**row, "verdict": "compared", "names": [], "maps": []}], method="maps", model="m")
+    shown = json.loads(json.dumps(page_rows([made]), allow_nan=False))["a|1"]["m"]["maps"]
+    assert (shown["within"], shown["models"]) == (0.8, None)
+
+
+def test_the_answer_that_reframed_pictures_give_instead_is_told():
+    answers, types = [1, 1, 5, 5, 7], ["model_failure", "model_failure", "correct", "correct", "fine_grained"]
+    row = {"file_name": "a", "prediction": 1, "error_type": "model_failure", "answers": answers, "answer_types": types}
+    shares = {"share_stays": 0.4, "share_right": 0.4, "share_other_type": 0.2, "seconds": 1.0, "verdict": "framing"}
+    shown = page_rows([summarised([row | shares], method="stability", model="m")])["a|1"]["m"]["stability"]
+    assert (shown["n_draws"], shown["else"], shown["n_else"], shown["else_type"]) == (5, 5, 2, "correct")
 
 
 @pytest.mark.parametrize(("hits", "n"), [(0, 10), (10, 10), (3, 7), (50, 119)])

@@ -54,6 +54,26 @@ def test_a_shared_axis_is_decided_by_one_entry():
     np.testing.assert_allclose(values, [np.sqrt(81 + 4 + 25), 9, 0])
 
 
+@pytest.mark.parametrize("axes", [0, -3, (0,), (-3,)])
+def test_axes_are_counted_from_either_end(axes):
+    """An image of two channels: one entry a pixel."""
+    x = np.array([[[1.0, 9.0], [2.0, 0.0]], [[1.0, 0.0], [5.0, 3.0]]])
+    order, values = back_select(l2, x, np.zeros_like(x), mask_axes=axes)
+    assert order.tolist() == [0, 3, 2, 1]
+    assert len(values) == 4
+
+
+def test_with_all_axes_shared_there_is_one_entry():
+    order, values = back_select(l2, np.ones((2, 2)), np.zeros((2, 2)), mask_axes=(0, 1))
+    assert (order.tolist(), values.tolist()) == ([0], [0.0])
+    assert find_sis(l2, 1, np.ones((2, 2)), np.zeros((2, 2)), mask_axes=(0, 1)) == [0]
+
+
+def test_a_whole_number_is_hidden_by_a_blank_of_fractions():
+    _, values = back_select(l2, [3, 4], [0.5, 0.5])
+    np.testing.assert_allclose(values, [np.sqrt(16.25), np.sqrt(0.5)])
+
+
 def test_entries_of_several_axes_are_numbered_row_by_row():
     order, _ = back_select(lambda b: b[:, 1, 2] * 10 + b.sum(axis=(1, 2)), np.ones((2, 3)), np.zeros((2, 3)))
     assert order.tolist() == [0, 1, 2, 3, 4, 5]

@@ -64,9 +64,9 @@ def test_corrupt_and_missing_images_are_left_out_with_their_reasons(spec, images
     assert found.rows.tolist() == [1, 4]
     assert found.vectors.shape == (2, 48)
     assert {row: reason.split(":")[0] for row, reason in found.failures.items()} == {
-        0: "cannot be read",
+        0: "cannot be read as an image",
         2: "no such file",
-        3: "cannot be read",
+        3: "cannot be read as an image",
     }
 
 

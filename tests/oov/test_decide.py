@@ -146,3 +146,21 @@ def test_a_pair_with_fewer_than_five_proposals_lists_those():
     assert len(row["top_proposals"]) == row["proposal_count"] == counts[few, target]
     assert len({proposal["name"] for proposal in row["top_proposals"]}) == len(row["top_proposals"])
     assert sum(proposal["score"] for proposal in row["top_proposals"]) == pytest.approx(1)
+
+
+def test_beside_a_case_with_more_proposals_the_few_of_another_are_still_all():
+    """Cases of one prediction are scored together: what only the other is offered may not fill the empty places."""
+    prediction, targets = np.array([543, 543], dtype=np.int16), np.array([422, 0], dtype=np.int16)
+    few, many = PROPOSER.propose(prediction, targets).counts
+    assert few < 5 <= many
+    together = OovCases(
+        pa.array(["a", "b"]),
+        prediction,
+        targets,
+        np.array([0, 0]),
+        normalised(np.random.default_rng(0).standard_normal((1, DIM))),
+        np.array([[1], [1]], dtype=np.int16),
+    )
+    row, _ = JUDGE.decide(together).to_pylist()
+    assert len(row["top_proposals"]) == row["proposal_count"] == few
+    assert sum(proposal["score"] for proposal in row["top_proposals"]) == pytest.approx(1)

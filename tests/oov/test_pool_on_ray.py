@@ -19,6 +19,7 @@ from imagenet_errors.oov.clip import EncoderSpec
 from imagenet_errors.oov.pool import embed_tasks, run_tasks
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.annotations import read_real
+from ray_world import PATIENT
 
 ray = pytest.importorskip("ray", reason="Ray spreads the shards")
 pytest.importorskip("open_clip", reason="open_clip has the model")
@@ -30,6 +31,8 @@ def cluster():
     places = [str(Path(evidence_world.__file__).parent), *sys.path]
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(places))
+        for name, value in PATIENT.items():
+            patch.setenv(name, value)
         patch.setenv("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         ray.init(num_cpus=2, num_gpus=0, include_dashboard=False, log_to_driver=False)
         yield

@@ -69,9 +69,9 @@ def test_weights_that_changed_on_the_hub_ask_for_new_predictions(hub, tmp_path):
     put_into(hub)
     work = work_on(make_images(tmp_path / "images", 3))
     path = write_content(tmp_path / "p.parquet", work(SPEC))
-    assert why_not_done(path, work.images, wanted_facts(SPEC, work.images, settings=work.settings)) is None
+    assert why_not_done(path, work.images, wanted_facts(SPEC, work)) is None
     put_into(hub, revision="f" * 40, seed=6)
-    why = why_not_done(path, work.images, wanted_facts(SPEC, work.images, settings=work.settings))
+    why = why_not_done(path, work.images, wanted_facts(SPEC, work))
     assert why.startswith("weights revision was 0123456789ab..., now ffff")
 
 
@@ -83,7 +83,7 @@ def test_weights_are_deleted_after_use_and_the_predictions_still_count(hub, tmp_
     work = work_on(make_images(tmp_path / "images", 3), delete_weights=True)
     path = write_content(tmp_path / "p.parquet", work(SPEC))
     assert not folder.exists()
-    assert why_not_done(path, work.images, wanted_facts(SPEC, work.images, settings=work.settings)) is None
+    assert why_not_done(path, work.images, wanted_facts(SPEC, work)) is None
 
 
 def test_own_checkpoints_are_never_deleted(hub, tmp_path):

@@ -236,10 +236,44 @@ def test_a_class_beside_a_model_is_the_prediction():
     assert headers(chosen)["index"] == "prediction"
 
 
-def test_classes_that_count_the_rows_are_not_taken_for_predictions_unseen():
+@pytest.mark.parametrize("first", [0, 1])
+def test_classes_that_count_the_rows_are_still_classes_where_no_other_column_states_them(first):
     names = [f"{row}.JPEG" for row in range(12)]
-    try:
-        chosen = roles({"filename": names, "class": list(range(12))})
-    except InputError:
-        return
-    assert chosen.index is not None or chosen.notes
+    counting = list(range(first, first + 12))
+    assert headers(roles({"filename": names, "class": counting})) == {"name": "filename", "index": "class"}
+    assert headers(roles({"index": counting, "class": counting[::-1]})) == {"index": "class"}
+
+
+ONE_HOT = [[int(place == index % 200) for place in range(200)] for index in CLASSES]
+LOGITS = [[0.1] * 200, [0.2] * 200]
+
+
+@pytest.mark.parametrize("truth", ["target", "y_true", "ground_truth", "label", "labels"])
+def test_a_one_hot_truth_beside_a_prediction_gives_neither_class_nor_confidence(truth):
+    chosen = roles({"filename": IMAGES, truth: ONE_HOT, "pred": CLASSES})
+    assert headers(chosen) == {"name": "filename", "index": "pred"}
+    assert f"{truth!r}" in " ".join(chosen.notes)
+
+
+@pytest.mark.parametrize("truth", ["target", "y_true", "ground_truth"])
+def test_a_one_hot_truth_beside_scores_is_not_the_scores(truth):
+    assert headers(roles({"filename": IMAGES, truth: ONE_HOT, "logits": LOGITS}))["scores"] == "logits"
+    with pytest.raises(InputError, match="no column tells the predicted class"):
+        roles({"filename": IMAGES, truth: ONE_HOT})
+
+
+def test_a_one_hot_truth_leaves_a_models_column_to_be_found():
+    assert headers(roles({"filename": IMAGES, "target": ONE_HOT, "resnet50": CLASSES}))["index"] == "resnet50"
+
+
+def test_a_one_hot_label_beside_scores_is_asked_about():
+    with pytest.raises(InputError, match="2 columns may be the scores: 'label', 'logits'"):
+        roles({"filename": IMAGES, "label": ONE_HOT, "logits": LOGITS})
+
+
+def test_beside_scores_a_top_k_of_the_truth_is_no_prediction_and_an_index_that_counts_is_not_told_of_twice():
+    ranks = [[65, 1], [970, 2]]
+    assert "index" not in headers(roles({"filename": IMAGES, "top5": ranks, "logits": LOGITS}))
+    many = [f"{row}.JPEG" for row in range(12)]
+    chosen = roles({"f": many, "index": list(range(12)), "class": [3, 4] * 6, "resnet": [5, 6] * 6})
+    assert chosen.notes == ("Column 'index' counts the rows and was left out.",)

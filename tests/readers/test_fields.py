@@ -73,3 +73,19 @@ def test_every_arrow_text_type_is_text(kind):
 def test_every_arrow_list_type_is_a_list(kind):
     (field,) = fields_of(["index"], [pa.array([[3, 1]], type=kind)], where="model.parquet")
     assert (field.n_values, field.content) == (2, Content.INTEGER)
+
+
+def test_a_family_goes_by_its_first_and_last_header():
+    assert [field.header for field in fields(p_2=[0.1], p_0=[0.9], p_1=[0.0], p_3=[0.0])] == ["p_0..p_3"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "content"),
+    [
+        pytest.param(["55,3 %", "4 %"], Content.NUMBER, id="shares of a hundred are no classes"),
+        pytest.param(["99 %", "100 %"], Content.NUMBER, id="a whole one neither"),
+        pytest.param(["200 %", "300 %"], Content.INTEGER, id="whole numbers of wholes"),
+    ],
+)
+def test_percent_signs_divide_by_a_hundred(cells, content):
+    assert content_of(pa.array(cells)) is content

@@ -24,6 +24,7 @@ LABEL = val_labels()
 ALL = val_file_names(np.arange(1, 50_001))
 BY_FOLDER = np.argsort(LABEL, kind="stable")
 PARTIAL = MatchRules(allow_partial=True)
+UNCHECKED = MatchRules(allow_partial=True, check_order=False)
 
 
 def predictions(top1, names=None, annotations=REAL, rules=PARTIAL, invalid=None):
@@ -206,6 +207,11 @@ class TestIntegerIds:
         found = predictions(top1, [str(number + base) for number in place], annotations=read_real(imagenet_1k()))
         assert found.rows.tolist() == sorted(order.tolist())
         assert f"count from {base} in the order imagefolder" in " ".join(found.intake.notes)
+
+    def test_images_of_class_0_count_as_any_others(self):
+        rows = np.flatnonzero(LABEL < 2)
+        found = predictions(LABEL[rows], [str(row) for row in rows], rules=UNCHECKED)
+        assert found.rows.tolist() == rows.tolist()
 
     def test_what_cannot_be_told_is_refused(self):
         with pytest.raises(

@@ -1,5 +1,7 @@
 """npz archives: the published program's, and any with scores or classes and perhaps names."""
 
+import zipfile
+
 import numpy as np
 import pytest
 
@@ -116,5 +118,16 @@ def test_an_archive_overwritten_in_the_middle_is_refused_when_its_scores_are_rea
     content = bytearray(path.read_bytes())
     content[6000:6010] = b"overwrites"
     path.write_bytes(content)
+    with pytest.raises(InputError, match="cut short or damaged"):
+        reduce_scores(read_npz(path))
+
+
+def test_an_array_of_scores_shorter_than_its_header_says_is_refused(saved):
+    """Every checksum of such an archive is right: it was written from a file that was cut."""
+    path = saved(logits=PROBS)
+    with zipfile.ZipFile(path) as archive:
+        content = archive.read("logits.npy")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("logits.npy", content[:-1000])
     with pytest.raises(InputError, match="cut short or damaged"):
         reduce_scores(read_npz(path))

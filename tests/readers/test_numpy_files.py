@@ -154,3 +154,11 @@ def test_columns_cannot_be_stated_for_an_array(saved):
 def test_the_shared_arrays_are_read(name, first):
     raw = read_npy(SHARED / name)
     assert (raw.n_rows, raw.index[:3].tolist(), raw.invalid) == (50_000, first, {})
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+def test_a_file_of_scores_cut_short_is_refused(saved, kind):
+    path = saved(np.ones((40, 1000), dtype=kind))
+    path.write_bytes(path.read_bytes()[:-1000])
+    with pytest.raises(InputError, match="cut short or damaged"):
+        reduce_scores(read_npy(path))

@@ -159,7 +159,10 @@ class TestNarrowClasses:
         assert "went through bfloat16" in doubt(self.TOP1 // step * step, EVERY[:300])
 
     def test_a_head_of_ten_classes_is_told(self):
-        assert "no class above 9 is predicted" in doubt(self.TOP1 % 10, EVERY[:300])
+        n_beyond = int((LABEL[:300] > 9).sum())
+        assert f"no class above 9 is predicted, though {n_beyond} of 300 images" in doubt(self.TOP1 % 10, EVERY[:300])
+        n_beyond = int((LABEL[:300] > 10).sum())
+        assert f"no class above 10 is predicted, though {n_beyond} of 300 images" in doubt(self.TOP1 % 11, EVERY[:300])
         assert "--class-axis" in doubt(self.TOP1 % 10, EVERY[:300])
 
     def test_few_classes_spread_over_all_are_told(self):
@@ -201,6 +204,14 @@ class TestNeverPredicted:
         found = doubt(np.where(crane == self.TOP1, bird, self.TOP1))
         assert "1 class of 1,000 never predicted (first: 517 " in found
         assert "of its 50 images are called 134 " in found
+
+    def test_one_whose_images_are_called_this_and_that_is_told_though_most_of_it_is_kin(self):
+        """Sunglasses mostly go to sunglass, which is the same; here only a third of them do."""
+        scattered = np.where((LABEL == 837) | (self.TOP1 == 837), (EVERY * 7) % 1000, self.TOP1)
+        few = np.flatnonzero(LABEL == 837)
+        scattered[few[::3]] = 836
+        scattered = np.where(scattered == 837, 838, scattered)
+        assert "1 class of 1,000 never predicted (first: 837 " in doubt(scattered)
 
     def test_a_class_that_the_axis_lacks_is_none(self):
         lacking = np.where(self.TOP1 == 517, 134, self.TOP1)
@@ -289,7 +300,7 @@ class TestNotes:
     def test_what_could_not_be_excluded_is_one_sentence(self):
         found = judge(reading(real_looking(0.75), EVERY[:300])).notes
         assert len(found) == 1
-        assert found[0].startswith("300 rows: too few, or too few right, to exclude ")
+        assert found[0].startswith("300 rows: too few, or too few right, to check for ")
 
     def test_every_check_names_its_fault_once(self):
         faults = [check.fault for check in CHECKS]
@@ -356,3 +367,33 @@ class TestOnRealModels:
             top1 = table[model].to_numpy().astype(np.int64)
             whole = Reading(label, top1, rows, rows, np.empty(0, dtype=np.int64), LABELS, v2)
             assert judge(whole).doubt is None, model
+
+
+class TestWeakRanks:
+    """A weak model's first guess is right less often than its others together, and by luck than one of them."""
+
+    N = 400
+
+    def ranks(self, *right):
+        """Five guesses an image, of which so many are right in each column, spread over the rows."""
+        label = LABEL[: self.N]
+        ranks = np.column_stack([(label + step) % 1000 for step in (113, 217, 313, 415, 517)])
+        stop = 0
+        for column, n in enumerate(right):
+            rows = np.random.default_rng(3).permutation(self.N)[stop : stop + n]
+            ranks[rows, column] = label[rows]
+            stop += n
+        return ranks
+
+    def told(self, *right):
+        ranks = self.ranks(*right)
+        return doubt(np.append(ranks[:, 0], LABEL[self.N :]), EVERY[: self.N], ranks=ranks)
+
+    def test_a_first_guess_that_luck_puts_behind_the_second_is_honest(self):
+        assert self.told(60, 68, 30, 20, 10) == ""
+
+    def test_one_that_luck_cannot_put_there_is_not(self):
+        assert "not sorted, best first" in self.told(40, 120, 20, 10, 10)
+
+    def test_less_than_half_of_the_hits_is_honest_where_few_images_are_hit_at_all(self):
+        assert self.told(80, 60, 35, 20, 10) == ""

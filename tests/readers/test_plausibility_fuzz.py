@@ -179,4 +179,4 @@ def test_ids_of_the_development_kit_are_proven_and_said(tmp_path, layout, n):
     rows, top1 = np.arange(n), real_looking(0.75)[:n]
     found = read(written(tmp_path, layout, rows, KIT[top1] + 1))
     assert found.top1.tolist() == top1.tolist()
-    assert "Only as ids of ILSVRC's development kit are they right." in found.intake.notes
+    assert "Only as ids of the ImageNet challenge's development kit are they right." in found.intake.notes

@@ -7,7 +7,15 @@ from scipy.stats import binomtest
 from sklearn.metrics import cohen_kappa_score
 
 from imagenet_errors.chain import ERROR_TYPES
-from imagenet_errors.report.comparison import all_comparisons, compare, consensus, peers_of, sign_test, whole_models
+from imagenet_errors.report.comparison import (
+    Comparison,
+    all_comparisons,
+    compare,
+    consensus,
+    peers_of,
+    sign_test,
+    whole_models,
+)
 from imagenet_errors.runs.tables import load_run_tables
 
 
@@ -40,6 +48,15 @@ def test_what_one_fixes_the_other_introduces(run):
     assert there.fixed.sum() > 0
     assert (there.fixed == back.introduced).all()
     assert there.p_value == pytest.approx(back.p_value)
+
+
+def test_fixed_is_what_the_other_gets_right_and_an_overlap_is_still_an_error_of_its_type():
+    correct, overlap, severe = (ERROR_TYPES.index(name) for name in ("correct", "class_overlap", "model_failure"))
+    moves = np.zeros((len(ERROR_TYPES),) * 2, dtype=np.int64)
+    moves[correct, correct], moves[severe, overlap], moves[severe, correct], moves[overlap, correct] = 50, 2, 3, 7
+    fixed = dict(zip(ERROR_TYPES, Comparison(0, 1, moves, 0, 1.0).fixed.tolist(), strict=True))
+    assert {name: n for name, n in fixed.items() if n} == {"class_overlap": 7, "model_failure": 3}
+    assert Comparison(0, 1, moves, 0, 1.0).introduced.sum() == 0
 
 
 def test_severe_errors_of_one_model_alone_are_counted(run, both):

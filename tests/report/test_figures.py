@@ -175,7 +175,7 @@ def test_few_models_are_bars_and_shares_beside_the_published_line(tmp_path):
 
 def test_bars_of_few_models_say_what_hangs_on_missing_evidence(tmp_path):
     said = texts(bar_figure(FigureRequest(lacking(2), tmp_path)))
-    assert "hangs on missing evidence" in said
+    assert "depends on missing evidence" in said
     assert "≤ " in said
 
 

@@ -132,7 +132,7 @@ def test_bounds_stand_where_evidence_was_partial(made_run):
 
 def test_an_order_that_hangs_on_missing_evidence_is_said(program, made_run):
     assert (
-        "model_failure hangs on evidence that was missing"
+        "model_failure depends on evidence that was missing"
         in program("summary", made_run.folder, "--sort", "model_failure").err
     )
     assert program("summary", made_run.folder, "--sort", "fine_grained").err == ""

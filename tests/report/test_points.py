@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from imagenet_errors.chain import ERROR_TYPES
+from imagenet_errors.datasets import load_dataset
 from imagenet_errors.labels import GROUPS
 from imagenet_errors.problems import InputError
 from imagenet_errors.report.fits import two_piece
@@ -116,7 +117,7 @@ def test_what_was_fetched_is_found_by_itself(tmp_path, monkeypatch):
     monkeypatch.setenv("IMAGENET_ERRORS_CACHE", str(tmp_path))
     monkeypatch.setenv("IMAGENET_ERRORS_OFFLINE", "1")
     monkeypatch.delenv("IMAGENET_ERRORS_MIRROR", raising=False)
-    assert published_folder(None) is None
+    assert published_folder(None, load_dataset()) is None
     with pytest.raises(InputError, match=r"published: .* is not in the cache, and nothing is downloaded"):
         published_points(None)
     write_tables(tmp_path)

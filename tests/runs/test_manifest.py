@@ -24,7 +24,10 @@ def write(folder, content):
 
 
 def test_a_run_of_the_first_version_is_read(tmp_path):
-    inputs = read_manifest(write(tmp_path, FIRST)).as_inputs()
+    manifest = read_manifest(write(tmp_path, FIRST))
+    assert (manifest.layout, manifest.n_annotated, manifest.n_evaluated, manifest.n_excluded) == (1, 0, 0, 0)
+    assert manifest.n_distinct_cases == 0
+    inputs = manifest.as_inputs()
     assert isinstance(inputs, Inputs)
     assert inputs.rejected_labels == "trust", "that version did not know the question"
     assert {option: [str(path) for path in paths] for option, paths in inputs.evidence.items()} == {
@@ -50,6 +53,27 @@ def test_what_is_no_manifest_is_refused_in_words(tmp_path, content, what):
         read_manifest(write(tmp_path, content))
 
 
+def test_the_users_own_superclasses_are_kept_to_judge_by_again(program, val_images, tmp_path):
+    own = tmp_path / "own.toml"
+    own.write_text(
+        'domain = "mine"\n[[superclass]]\nname = "everything"\nreason = "It is one."\nclasses = ["0 tench", "8 hen"]\n'
+    )
+    names = val_images.names[:2]
+    (tmp_path / "vit.csv").write_text(f"file_name,predicted_class\n{names[0]},8\n{names[1]},1\n")
+    (tmp_path / "labels.csv").write_text(f"file_name,labels,label\n{names[0]},0,0\n{names[1]},1,1\n")
+    out = tmp_path / "run"
+    given = ("--annotations", tmp_path / "labels.csv", "--superclasses", own, "--out", out)
+    assert program("evaluate", tmp_path / "vit.csv", *given).status == 0
+    assert read_manifest(out).as_inputs().file("superclasses") == own
+    assert "hen and tench are both everything." in program("why", out, names[0]).out
+
+
 def test_a_folder_without_one_is_no_run(tmp_path):
     with pytest.raises(InputError, match=r"no run\.json"):
+        read_manifest(tmp_path)
+
+
+def test_a_manifest_that_is_no_text_is_refused_in_words(tmp_path):
+    (tmp_path / "run.json").write_bytes(b'{"version": "\xff", "annotations": "real"}')
+    with pytest.raises(InputError, match="no manifest of a run"):
         read_manifest(tmp_path)

@@ -4,6 +4,7 @@ import shutil
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 from imagenet_errors.chain import ERROR_TYPES
@@ -84,3 +85,38 @@ def test_a_type_of_another_version_is_refused(made_run, tmp_path):
     made_run.verdicts("fair").assign(error_type="unheard_of").to_parquet(tmp_path / "run/verdicts/fair.parquet")
     with pytest.raises(InputError, match="error types that this version does not know"):
         load_run_tables(tmp_path / "run")
+
+
+def cut_short(path):
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+def overwritten(path):
+    content = bytearray(path.read_bytes())
+    content[4:900] = bytes(896)
+    path.write_bytes(content)
+
+
+def without_models(path):
+    table = pq.read_table(path)
+    pq.write_table(table.drop_columns(["model"] if "group" in table.column_names else ["file_name"]), path)
+
+
+@pytest.mark.parametrize("damage", [cut_short, overwritten, without_models])
+@pytest.mark.parametrize("command", ["summary", "report", "compare", "export", "why"])
+def test_a_damaged_run_is_refused_in_words_by_every_command(made_run, program, tmp_path, damage, command):
+    shutil.copytree(made_run.folder, tmp_path / "run")
+    one, other, *_ = load_run_tables(made_run.folder).models
+    file_name = load_run_tables(made_run.folder).file_names[0].as_py()
+    damage(tmp_path / "run" / "distribution.parquet")
+    for path in (tmp_path / "run" / "verdicts").iterdir():
+        damage(path)
+    given = {
+        "compare": [f"{tmp_path / 'run'}:{one}", f"{tmp_path / 'run'}:{other}"],
+        "export": [tmp_path / "run", "--to", "csv", "--out", tmp_path / "out"],
+        "why": [tmp_path / "run", file_name],
+    }
+    answer = program(command, *given.get(command, [tmp_path / "run"]))
+    assert answer.status == 2
+    assert "cannot be read" in answer.err or "no column" in answer.err
+    assert "Evaluate again." in answer.err

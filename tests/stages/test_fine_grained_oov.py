@@ -1,9 +1,14 @@
 """Fine-grained OOV explains a mistake when the evidence for this image and prediction says so."""
 
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from imagenet_errors.stages.fine_grained_oov import FineGrainedOov
-from toy import BEAGLE, CLASS_NAMES, MUG, SOFA, one_case, oov
+from imagenet_errors.tables import cases_of
+from toy import BEAGLE, CLASS_NAMES, MUG, SOFA, annotations, one_case, oov
 
 STAGE = FineGrainedOov(oov((0, MUG, True, "stein"), (0, BEAGLE, False, "beagle"), (3, SOFA, True, "futon")))
 
@@ -45,3 +50,14 @@ def test_says(prediction, sentence):
 
 def test_an_empty_table_explains_nothing():
     assert FineGrainedOov(oov())(one_case({SOFA}, MUG)).lacks_evidence.tolist() == [True]
+
+
+def test_shows_the_evidence_of_the_first_case_and_nothing_where_it_has_none():
+    cases = cases_of(annotations((SOFA, {SOFA})), np.array([0, 0, 0]), np.array([BEAGLE, MUG, SOFA], dtype=np.int16))
+    table = STAGE.oov.table
+    place = table.column_names.index("neighbour_support")
+    counted = table.set_column(place, table.field(place), pa.array([3, 5, 9], type=table.field(place).type))
+    stage = FineGrainedOov(replace(STAGE.oov, table=counted))
+    (line,) = stage.shows(stage(cases), CLASS_NAMES)
+    assert line == "kin of the prediction among the 10 nearest: 3 (1 is enough)"
+    assert stage.shows(stage(one_case({SOFA}, SOFA)), CLASS_NAMES) == ()

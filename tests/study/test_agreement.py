@@ -126,6 +126,18 @@ def test_two_files_are_two_models_and_what_they_share_is_compared(agree, world):
     assert not shared["is_copied"]
 
 
+def test_of_several_files_each_has_its_own_severities(agree, world):
+    _, out = agree(human=[world.human, world.human_again])
+    sizes = {
+        model: {part: figures(out, model, part)["n"] for part in ("all", "Major", "Minor", "Borderline")}
+        for model in ("vit_mistakes", "soups_mistakes")
+    }
+    assert sizes == {
+        "vit_mistakes": {"all": 6, "Major": 3, "Minor": 2, "Borderline": 1},
+        "soups_mistakes": {"all": 4, "Major": 2, "Minor": 1, "Borderline": 1},
+    }
+
+
 def test_every_difference_is_listed_with_both_reasons(agree):
     _, out = agree()
     page = (out / "agreement.md").read_text()

@@ -19,7 +19,7 @@ from imagenet_errors.problems import InputError, printable
 
 COMMANDS = {
     "evaluate": "evaluate resnet50.csv --annotations real --out runs/resnet50",
-    "why": "why runs/resnet50 ILSVRC2012_val_00000293.JPEG",
+    "why": "why runs/resnet50 293",
     "report": "report runs/resnet50 --images imagenet/val",
     "summary": "summary runs/all --sort model_failure --where \"arch_family = 'cnn'\"",
     "compare": "compare runs/all:resnet50 runs/all:vit_base --format markdown",

@@ -25,6 +25,7 @@ def batch(
     *models: predicting.Models,
     images: predicting.Images = None,
     checkpoint: predicting.Checkpoint = None,
+    mask_classes: options.MaskClasses = False,
     basis: BasisOptions = options.AS_PUBLISHED,
     evidence: EvidenceFiles = options.NO_FILES,
     allow_partial: Annotated[
@@ -63,12 +64,13 @@ def batch(
     chosen = engine_named(engine, address=ray_address, gpu_share=gpu_share, cpus=cpus_per_model)
     resolution = resolve(list(models), checkpoint=checkpoint, register=settings.register)
     listing = read_folder(predicting.folder_given(images))
-    check_coverage(listing, request)
-    work = PredictModel(listing, settings)
+    labels = check_coverage(listing, request)
+    work = PredictModel(listing, settings.masked_to(labels) if mask_classes else settings, labels)
     planned = make_plan(resolution, request.folder, work=work)
     predicting.refuse_hopeless(planned)
     console().print(predicting.plan_view(planned, whole=plan))
     remark(settings.preprocessing)
+    remark(f"Classes: {work.class_rule}.")
     if plan or prefetch:
         n_failed = len(planned.unusable) + (_fetch(planned) if prefetch and not plan else 0)
         return SOME_FAILED if n_failed else 0

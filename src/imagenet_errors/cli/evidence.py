@@ -20,7 +20,7 @@ from imagenet_errors.cli.options import (
     needed,
 )
 from imagenet_errors.cli.screen import console, meter, next_step, progress, say_json
-from imagenet_errors.problems import InputError
+from imagenet_errors.problems import InputError, refuse_absent
 
 if TYPE_CHECKING:
     from imagenet_errors.oov.request import PoolChoice
@@ -75,8 +75,7 @@ class NeighbourOptions:
             return named
         if named.place is not None:
             raise InputError("--pool", f"given beside {named.place}", fix="Pass one of them.")
-        if not self.pool.exists():
-            raise InputError(self.pool, "no such file or folder", fix="Check --pool.")
+        refuse_absent(self.pool, what="no such file or folder", fix="Check --pool.")
         return PoolChoice.of(self.pool, samples=self.samples, per_class=self.pool_per_class)
 
 

@@ -68,17 +68,20 @@ def figures(
     ] = None,
 ) -> None:
     """Draw a paper's figures: each error type's portion against accuracy, with fits, on fixed scales."""
+    from imagenet_errors.datasets import load_dataset
     from imagenet_errors.report.factors import factor_rates, read_factors
     from imagenet_errors.report.figures import FORMATS, FigureRequest, write_figures
-    from imagenet_errors.report.points import is_like_published, points_of_run, published_points
+    from imagenet_errors.report.points import is_like_published, points_of_run, published_points, unasked_by_all
     from imagenet_errors.runs.tables import load_run_tables
 
-    theirs = published_points(published_statistics) if published or published_statistics else None
     run = None if run_dir is None else load_run_tables(run_dir)
-    if theirs is not None and run is not None and not is_like_published(run.manifest.as_inputs().data_set):
-        what = "the published models were judged on ImageNet's validation images, those of the run were not"
-        raise InputError("--published", what, fix="Leave it out, or leave RUN_DIR out.")
-    ours = None if run is None else points_of_run(run)
+    data_set = load_dataset() if run is None else run.manifest.as_inputs().data_set
+    wants_published = published or published_statistics is not None
+    if wants_published and not is_like_published(data_set):
+        what = "the published models were judged on ImageNet's validation images and on ImageNet-A, those of the run "
+        raise InputError("--published", f"{what}on neither", fix="Leave it out, or leave RUN_DIR out.")
+    theirs = published_points(published_statistics, data_set) if wants_published else None
+    ours = None if run is None else points_of_run(run, unasked_by_all(run, data_set, theirs))
     points = ours or theirs
     if points is None:
         raise InputError("figures", "of what?", fix="Pass RUN_DIR, --published, or both.")

@@ -79,7 +79,31 @@ NO_FILES = EvidenceFiles()
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class BasisOptions:
+class DatasetOptions:
+    """Which images they are, and which classes models choose from."""
+
+    dataset: Annotated[
+        str, Parameter(help=f"{', '.join(dataset_names())}, or a TOML file of one's own.", group=INPUTS)
+    ] = IMAGENET
+    classes: Annotated[
+        Path | None, Parameter(help="Classes of one's own: CSV index,name[,wnid][,group].", group=INPUTS)
+    ] = None
+
+    def as_arguments(self) -> tuple[str, ...]:
+        """Return them as one types them, none where they are the defaults."""
+        dataset = () if self.dataset == IMAGENET else ("--dataset", self.dataset)
+        return dataset if self.classes is None else (*dataset, "--classes", str(self.classes))
+
+
+MaskClasses = Annotated[
+    bool,
+    Parameter(help="Of scores or ranks, take the best class that occurs in the data set.", group=READING, negative=()),
+]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class BasisOptions(DatasetOptions):
     """What the verdicts rest on, but for the files of evidence."""
 
     annotations: Annotated[
@@ -91,12 +115,6 @@ class BasisOptions:
             negative=(),
         ),
     ] = ("real",)
-    dataset: Annotated[
-        str, Parameter(help=f"{', '.join(dataset_names())}, or a TOML file of one's own.", group=INPUTS)
-    ] = IMAGENET
-    classes: Annotated[
-        Path | None, Parameter(help="Classes of one's own: CSV index,name[,wnid][,group].", group=INPUTS)
-    ] = None
     combine: Annotated[
         str, Parameter(help="Several annotations: union or intersection of their accepted labels.", group=INPUTS)
     ] = "union"
@@ -172,12 +190,7 @@ class ReadingOptions:
             negative=(),
         ),
     ] = ()
-    mask_classes: Annotated[
-        bool,
-        Parameter(
-            help="Of scores or ranks, take the best class that occurs in the data set.", group=READING, negative=()
-        ),
-    ] = False
+    mask_classes: MaskClasses = False
     check_order: Annotated[
         bool, Parameter(help="Refuse files that no real model writes (wrong row order or classes).", group=READING)
     ] = True
@@ -262,6 +275,7 @@ def needed(path: Path | None, option: str, what: str) -> Path:
     return path
 
 
+OF_IMAGENET = DatasetOptions()
 AS_PUBLISHED = BasisOptions()
 READ_STRICTLY = ReadingOptions()
 FROM_EXPERTS = PanelBasisOptions()

@@ -67,6 +67,14 @@ def report(
             validator=Number(gte=1),
         ),
     ] = 100_000,
+    pictures_anyway: Annotated[
+        bool,
+        Parameter(
+            help="Show the pictures of explanations even where their controls say that they are no evidence.",
+            group=options.OUTPUT,
+            negative=(),
+        ),
+    ] = False,
     out: Annotated[
         Path | None, Parameter(help="The page to write, otherwise report.html in RUN_DIR.", group=options.OUTPUT)
     ] = None,
@@ -89,6 +97,7 @@ def report(
             factors=factors,
             n_thumbnails=thumbnails,
             n_cases=cases,
+            pictures_anyway=pictures_anyway,
         )
         with waiting("Writing the page"):
             written = write_report(request)

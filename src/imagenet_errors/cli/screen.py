@@ -66,6 +66,9 @@ def _console_kind() -> type[Console]:
             for segment in super().render(renderable, options):
                 yield segment if segment.control else segment._replace(text=printable(segment.text))
 
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # rich would end with status 1; who reads has seen enough, and that is no fault
+
     return Harmless
 
 

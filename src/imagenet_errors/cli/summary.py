@@ -62,7 +62,7 @@ def summary(
     names = table.column_names if columns == "all" else [name.strip() for name in columns.split(",") if name.strip()]
     chosen = choose(table, Choice(sort, ascending, where, tuple(names), top))
     if is_partial(table, sort):
-        note = f"Note: {sort} hangs on evidence that was missing; this is the order of what could be counted."
+        note = f"Note: {sort} depends on evidence that was missing; this is the order of what could be counted."
         print(note, file=sys.stderr)
     if out is None and format_ == "table":
         console().print(leaderboard_view(chosen))

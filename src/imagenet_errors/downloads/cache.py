@@ -22,7 +22,7 @@ from imagenet_errors.downloads.registry import (
 from imagenet_errors.downloads.transfer import PARTIAL, Transfer, unwritable
 from imagenet_errors.files import sha256_of
 from imagenet_errors.prepared import cache_folder
-from imagenet_errors.problems import InputError, counted
+from imagenet_errors.problems import InputError, counted, refuse_absent
 
 MIRROR_VARIABLE = "IMAGENET_ERRORS_MIRROR"
 OFFLINE_VARIABLE = "IMAGENET_ERRORS_OFFLINE"
@@ -65,9 +65,8 @@ def resolve(name_or_path: str | Path, option: str, network: Connection | None = 
         takes = f"It takes {', '.join(names)}" if names else "It takes no names"
         raise InputError(option, f"{name_or_path} is not for this option", fix=f"{takes}, or a path.")
     path = Path(name_or_path)
-    if not path.exists():
-        known = f", or name one of: {', '.join(names)}" if names else ""
-        raise InputError(path, "no such file", fix=f"Check the path{known}.")
+    known = f", or name one of: {', '.join(names)}" if names else ""
+    refuse_absent(path, fix=f"Check the path{known}.")
     return (path,)
 
 

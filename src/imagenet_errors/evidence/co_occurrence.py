@@ -212,7 +212,8 @@ def _load(paths: tuple[Path, ...], subject: Subject) -> Loaded:
     pairs = made if superclasses is None else made.without(superclasses.shares)
     n_pairs = int(np.triu(pairs.pairs, 1).sum())
     if not n_pairs:
-        reason = f"no pair of classes without a common superclass is seen together in {MIN_IMAGES} of {pairs.source}"
+        seen = f"seen together in at least {MIN_IMAGES} of the {pairs.source}"
+        reason = f"no two classes without a common superclass are {f'listed in {pairs.source}' if paths else seen}"
         return Loaded(None, reason=f"{reason}: pass --co-occurrence FILE")
     return Loaded(pairs, (f"{counted(n_pairs, 'pair')} of classes from {pairs.source}",))
 

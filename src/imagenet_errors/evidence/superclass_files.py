@@ -95,7 +95,7 @@ class _Tree:
     @cached_property
     def _pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Every (class index, synset row at or above it), sorted by the synset."""
-        rows = self.wordnet.rows(self.labels.wnids, where="label space")
+        rows = self.wordnet.rows_of_classes(self.labels)
         owner, ancestor = self.wordnet.ancestor_pairs(rows)
         order = np.argsort(ancestor, kind="stable")
         return owner[order], ancestor[order]
@@ -166,7 +166,7 @@ def _toml_groups(path: Path, tree: _Tree) -> list[Group]:
     """Read one domain's file."""
     try:
         domain = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _Domain)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(path, f"no valid TOML: {error}", fix="Correct it there.") from error
     except msgspec.ValidationError as error:
         raise InputError(path, str(error), fix=_GUIDE) from error

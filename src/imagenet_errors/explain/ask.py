@@ -48,6 +48,7 @@ class ExplainRequest:
     also: tuple[str, ...] = ()
     members: tuple[str, ...] = ()
     input_dropout: float = 1.0
+    compiled: bool = False
     run_model: str = ""
     out: Path | None = None
     settings: Settings = field(default_factory=Settings)
@@ -69,6 +70,9 @@ def explain(request: ExplainRequest, *, engine: Engine, tell: Tell) -> Explained
         members=tuple(_spec(given, request.settings) for given in request.members),
         also=tuple(_spec(given, request.settings) for given in request.also),
         input_dropout=request.input_dropout,
+        dataset=manifest.dataset,
+        classes=manifest.as_inputs().classes,
+        compiled=request.compiled,
     )
     questions = choose_questions(request.run, name, request.images, request.choice)
     judge = judge_by(load_basis(manifest.as_inputs()))
@@ -108,7 +112,8 @@ def explain_ratings(request: ExplainRequest, ratings_file: Path, *, n_maps: int)
     """
     ratings, paths = with_images(read_ratings(ratings_file), request.images)
     specs = [_spec(given, request.settings) for given in (request.model, *request.also)]
-    classifiers = [load_classifier(spec, request.settings) for spec in specs]
+    labels = read_manifest(request.run).as_inputs().data_set.labels
+    classifiers = [load_classifier(spec, request.settings, labels) for spec in specs]
     heads = study_heads(ratings, paths, classifiers)
     split = np.flatnonzero((ratings.share > 0) & (ratings.share < 1))
     items = split[np.linspace(0, len(split) - 1, min(n_maps, len(split))).astype(np.int64)] if len(split) else split

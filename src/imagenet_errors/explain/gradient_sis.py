@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imagenet_errors.problems import InputError
+from imagenet_errors.problems import InputError, counted
 
 Model = Callable[[Any], Any]
 """Torch, [B, C, H, W] -> logits [B, K]."""
@@ -53,7 +53,7 @@ def batched_gradient_back_select(
     Raises
     ------
     InputError
-        k is below 1, or the model gives NaN.
+        k is below 1, there is another number of targets than of images, or the model gives NaN.
     """
     order, confidences = cell_back_select(model, images, k, cell=1, target=target)
     return order.numpy(), confidences.numpy()
@@ -71,9 +71,10 @@ def cell_back_select(model: Model, images: Any, k: int, *, cell: int, target: An
     n_images, _, height, width = images.shape
     rows, columns = -(-height // cell), -(-width // cell)
     n_steps = -(-rows * columns // k)
-    order = torch.full((n_images, rows * columns), n_steps, dtype=torch.int64, device=images.device)
     confidences = []
-    with _evaluating(model):
+    with torch.inference_mode(False), torch.enable_grad(), _evaluating(model):
+        images = images.clone() if images.is_inference() else images.detach()
+        order = torch.full((n_images, rows * columns), n_steps, dtype=torch.int64, device=images.device)
         targets = _targets(model, images, target)
         for step in range(n_steps):
             shown = (order == n_steps).to(images.dtype).reshape(n_images, 1, rows, columns).requires_grad_()
@@ -124,15 +125,16 @@ def sufficient_subsets(
 
 @contextmanager
 def _evaluating(model: Model) -> Iterator[None]:
-    """Put a module into evaluation mode and back."""
-    was_training = bool(getattr(model, "training", False))
-    if was_training:
-        model.eval()  # type: ignore[attr-defined]
+    """Put a module and its parts into evaluation mode, and each back into the mode it was in."""
+    parts = list(getattr(model, "modules", tuple)())
+    were_training = [part for part in parts if part.training]
+    for part in were_training:
+        part.training = False
     try:
         yield
     finally:
-        if was_training:
-            model.train()  # type: ignore[attr-defined]
+        for part in were_training:
+            part.training = True
 
 
 def _targets(model: Model, images: Any, target: Any) -> Any:
@@ -145,6 +147,10 @@ def _targets(model: Model, images: Any, target: Any) -> Any:
         _refuse_nan(logits)
         return logits.argmax(dim=1, keepdim=True)
     wanted = torch.as_tensor(target, dtype=torch.int64, device=images.device)
+    if wanted.ndim > 1 or (wanted.ndim == 1 and len(wanted) != len(images)):
+        raise InputError(
+            "target", f"{wanted.numel()} for {counted(len(images), 'image')}", fix="Pass one, or one each."
+        )
     return wanted.expand(len(images)).reshape(-1, 1)
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -147,13 +148,15 @@ def label_weights(classifier: Classifier, label: NDArray[np.int16]) -> Floats:
     Raises
     ------
     InputError
-        The network has no such layer of 1000 classes.
+        The network has no last layer with a row an output, or it has no output for a label.
     """
     weight = getattr(classifier.module.get_classifier(), "weight", None)
-    if weight is None or len(weight) != 1000:
-        raise InputError(classifier.name, "has no last layer of 1000 classes", fix="Name another model.")
+    output = classifier.output_of[np.maximum(label, 0)]
+    if weight is None or len(weight) <= classifier.output_of.max() or (output[label >= 0] < 0).any():
+        what = f"has no last layer with the {len(classifier.output_of):,} classes"
+        raise InputError(classifier.name, what, fix="Name another model.")
     table: Floats = weight.detach().flatten(1).double().cpu().numpy()
-    return np.where(label[:, None] >= 0, table[np.maximum(label, 0)], 1.0)
+    return np.where(label[:, None] >= 0, table[output], 1.0)
 
 
 def quality_of(path: Path) -> tuple[float, ...]:
@@ -215,17 +218,21 @@ def pair_columns(
     classifier: Classifier, paths: Sequence[Path], image: NDArray[np.int64], label: NDArray[np.int16]
 ) -> Floats:
     """Return float64 [n, F + 1]: features of the image times the weights of the label, and their sum (the logit)."""
+    products = features_of_files(classifier, tuple(paths))[image] * label_weights(classifier, label)
+    return np.column_stack((products, products.sum(axis=1)))
+
+
+@lru_cache(maxsize=8)
+def features_of_files(classifier: Classifier, paths: tuple[Path, ...]) -> Floats:
+    """Return float64 [m, F] of image files; kept, since figures and maps both need them."""
     import torch
 
     at_once = classifier.settings.batch_size
-    features = np.concatenate(
-        [
-            features_of(classifier, torch.stack([classifier.see(path) for path in paths[start : start + at_once]]))
-            for start in range(0, len(paths), at_once)
-        ]
-    )
-    products = features[image] * label_weights(classifier, label)
-    return np.column_stack((products, products.sum(axis=1)))
+    parts = [
+        features_of(classifier, torch.stack([classifier.see(path) for path in paths[start : start + at_once]]))
+        for start in range(0, len(paths), at_once)
+    ]
+    return np.concatenate(parts)
 
 
 @dataclass(frozen=True, eq=False)

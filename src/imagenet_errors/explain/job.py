@@ -19,9 +19,12 @@ from typing import Any, ClassVar, Protocol, cast
 import pyarrow as pa
 
 from imagenet_errors import __version__
-from imagenet_errors.explain.classifier import Classifier, ensemble, load_classifier, with_input_dropout
+from imagenet_errors.datasets import IMAGENET, load_dataset
+from imagenet_errors.explain.classifier import Classifier, compiled, ensemble, load_classifier, with_input_dropout
 from imagenet_errors.explain.questions import Judge, Question
+from imagenet_errors.explain.section import read_explanations
 from imagenet_errors.files import locked, written_whole
+from imagenet_errors.labels import LabelSpace
 from imagenet_errors.predict.job import ModelOutcome, reason_of, releasing_memory
 from imagenet_errors.predict.names import ModelSpec, run_registrations
 from imagenet_errors.predict.plan import Engine
@@ -68,13 +71,22 @@ class Method(Protocol):
 class Asked:
     """The models: the one to explain, members of an ensemble with it, and others to compare with.
 
-    ``input_dropout``: the share of pixels kept; 1: all.
+    ``input_dropout``: the share of pixels kept; 1: all. ``dataset`` and ``classes``: what the run was evaluated as.
+    ``compiled``: answers are computed by torch's compiler.
     """
 
     model: ModelSpec
     members: tuple[ModelSpec, ...] = ()
     also: tuple[ModelSpec, ...] = ()
     input_dropout: float = 1.0
+    dataset: str = IMAGENET
+    classes: Path | None = None
+    compiled: bool = False
+
+    @property
+    def labels(self) -> LabelSpace:
+        """The classes that the models choose from."""
+        return load_dataset(self.dataset, self.classes).labels
 
 
 @dataclass(frozen=True)
@@ -159,12 +171,16 @@ def load_models(asked: Asked, settings: Settings, images: Path) -> ModelGroup:
         run_registrations(path)
     if settings.offline:
         go_offline()
-    classifier = load_classifier(asked.model, settings)
+    labels = asked.labels
+    classifier = load_classifier(asked.model, settings, labels)
     if asked.members:
-        classifier = ensemble([classifier, *(load_classifier(spec, settings) for spec in asked.members)])
+        classifier = ensemble([classifier, *(load_classifier(spec, settings, labels) for spec in asked.members)])
     if asked.input_dropout != 1:
         classifier = with_input_dropout(classifier, asked.input_dropout, seed=0)
-    return ModelGroup(classifier, tuple(load_classifier(spec, settings) for spec in asked.also), images)
+    others = tuple(load_classifier(spec, settings, labels) for spec in asked.also)
+    if asked.compiled:
+        classifier, others = compiled(classifier), tuple(compiled(other) for other in others)
+    return ModelGroup(classifier, others, images)
 
 
 @dataclass(frozen=True)
@@ -189,7 +205,7 @@ def explain_all(
     facts = job_facts(work, questions)
     with locked(out):
         if our_metadata(out) == facts:
-            return Explained(_read(out), out, ())
+            return Explained(read_explanations(out), out, ())
         parts = out.with_suffix(".parts")
         _clear_others(parts, facts)
         shards = [
@@ -212,7 +228,7 @@ def _joined(
     done = [parts / f"{shard.name}.parquet" for shard in shards if (parts / f"{shard.name}.parquet").is_file()]
     if not done:
         raise InputError("explain", "no answer could be explained", example=failures[0] if failures else None)
-    rows = [row for path in done for row in _read(path).to_pylist()]
+    rows = [row for path in done for row in read_explanations(path).to_pylist()]
     method.finish(rows, judge)
     return pa.Table.from_pylist(rows, schema=method.schema)
 
@@ -253,6 +269,7 @@ def job_facts(work: ExplainShard, questions: Sequence[Question]) -> dict[str, An
         "models": [[spec.name, _sha256(spec.checkpoint)] for spec in specs],
         "n_members": len(asked.members),
         "input_dropout": asked.input_dropout,
+        "compiled": asked.compiled,
         "settings": [getattr(settings, name) for name in _DECIDING],
         "questions": hashlib.sha256(repr(tuple(questions)).encode()).hexdigest(),
         "images": _sha256_of_all([work.images / question.file for question in questions]),
@@ -294,12 +311,6 @@ def table_bytes(table: pa.Table, facts: dict[str, Any]) -> bytes:
     pq.write_table(named, sink, compression="zstd")
     content: bytes = sink.getvalue().to_pybytes()
     return content
-
-
-def _read(path: Path) -> pa.Table:
-    import pyarrow.parquet as pq
-
-    return pq.read_table(path, partitioning=None)
 
 
 def schema_of(*columns: tuple[str, pa.DataType]) -> pa.Schema:

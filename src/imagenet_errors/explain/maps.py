@@ -191,7 +191,7 @@ def lime(model: Classifier, pixels: Any, target: int, options: Maps, variant: in
     state = torch.random.get_rng_state()
     torch.manual_seed(options.seed + variant)
     try:
-        weights = Lime(model.model, **_linear()).attribute(
+        weights = Lime(model.answer, **_linear()).attribute(
             model.on_device(pixels[None]),
             target=target,
             feature_mask=cells,

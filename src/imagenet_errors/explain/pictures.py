@@ -26,7 +26,7 @@ def small_picture(colours: NDArray[np.uint8]) -> bytes:
 
 
 def write_pictures(folder: Path, pictures: Mapping[str, Any]) -> None:
-    """Write uint8 [H, W, 3] pictures as PNG files under their images' names (``ILSVRC2012_val_00000293.png``)."""
+    """Write uint8 [H, W, 3] pictures as PNG files under their images' names (``NAME.png`` for ``NAME.JPEG``)."""
     from PIL import Image
 
     folder.mkdir(parents=True, exist_ok=True)

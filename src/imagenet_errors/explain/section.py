@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.compare import mcnemar
+from imagenet_errors.runs.directory import read_run_table
 
 Row = dict[str, Any]
 FOLDER = "explanations"
@@ -40,10 +42,31 @@ class Explanations:
     first_line: str
     shows_pictures: bool
 
+    def shows_picture_of(self, error_type: str) -> bool:
+        """Tell whether a single picture of an answer of this type is evidence."""
+        return self.shows_pictures and error_type in self.summary.get("shown_types", ERROR_TYPES)
+
+
+def read_explanations(path: Path) -> pa.Table:
+    """Return one table of explanations.
+
+    Raises
+    ------
+    InputError
+        It is damaged.
+    """
+    return read_run_table(path, pa.schema([]), needed=("file_name", "verdict", "seconds"), fix="Explain again.")
+
 
 def stored_explanations(run: Path) -> tuple[Explanations, ...]:
-    """Return all explanations in a run directory, by method and model; none where there are none."""
-    paths = sorted((run / FOLDER).glob("*/*.parquet"))
+    """Return all explanations in a run directory, by method and model; none where there are none.
+
+    Raises
+    ------
+    InputError
+        A table cannot be read.
+    """
+    paths = sorted(path for path in (run / FOLDER).glob("*/*.parquet") if path.parent.name in SUMMARIES)
     return tuple(summarised(_rows(path), method=path.parent.name, model=path.stem) for path in paths)
 
 
@@ -56,9 +79,7 @@ def summarised(rows: Sequence[Row], *, method: str, model: str = "") -> Explanat
 
 
 def _rows(path: Path) -> list[Row]:
-    import pyarrow.parquet as pq
-
-    rows: list[Row] = pq.read_table(path, partitioning=None).to_pylist()
+    rows: list[Row] = read_explanations(path).to_pylist()
     return rows
 
 
@@ -66,38 +87,71 @@ def _seconds(rows: Sequence[Row]) -> float:
     return float(np.median([row["seconds"] for row in rows])) if rows else float("nan")
 
 
-def page_rows(explanations: Iterable[Explanations]) -> dict[str, Row]:
-    """Return what an opened row of the page shows: ``"<file name>|<prediction>"`` -> method -> its columns, for JSON.
+def page_rows(explanations: Iterable[Explanations], *, anyway: bool = False) -> dict[str, dict[str, Row]]:
+    """Return what an opened row of the page shows, for JSON.
 
-    Pictures become data addresses; where they are no evidence they are left out. Of several rows for a case (cells of
-    several sizes) the first is shown.
+    ``"<file name>|<prediction>"`` -> model -> method -> its columns; of ``sis`` a list, a row for each size of cell.
+    ``shows_picture`` is False where the figures say that single pictures are no evidence, unless they are asked for
+    ``anyway``; then the hidden part is left out. ``picture`` stands beside the methods, once for all of them.
     """
-    by_case: dict[str, Row] = {}
+    by_case: dict[str, dict[str, Row]] = {}
     for each in explanations:
         for row in each.rows:
             if row["verdict"] in _NOT_ASKED:
                 continue
-            methods = by_case.setdefault(f"{row['file_name']}|{row['prediction']}", {})
-            shows = each.shows_pictures and row["error_type"] in each.summary.get("shown_types", ERROR_TYPES)
-            methods.setdefault(each.method, _shown(row, with_picture=shows))
+            models = by_case.setdefault(f"{row['file_name']}|{row['prediction']}", {})
+            methods = models.setdefault(each.model, {})
+            shows = anyway or each.shows_picture_of(row["error_type"])
+            if shows and row.get("picture"):
+                methods.setdefault("picture", f"data:image/webp;base64,{base64.b64encode(row['picture']).decode()}")
+            shown = {"verdict": row["verdict"], "shows_picture": shows, **_plain(_SHOWN[each.method](row, shows))}
+            if each.method == "sis":
+                methods.setdefault(each.method, []).append(shown)
+            else:
+                methods.setdefault(each.method, shown)
     return by_case
 
 
-def _shown(row: Row, *, with_picture: bool) -> Row:
-    shown = {key: _plain(value) for key, value in row.items() if key not in ("picture", "kept", "maps", "names")}
-    if with_picture and row.get("picture"):
-        shown["picture"] = f"data:image/webp;base64,{base64.b64encode(row['picture']).decode()}"
-    if with_picture and row.get("maps"):
-        first = [place for place, name in enumerate(row["names"]) if name.endswith(" map")]
-        shown["names"] = [row["names"][place] for place in first]
-        shown["maps"] = [[round(value, 3) for value in row["maps"][place]] for place in first]
-    return shown
+def _shown_located(row: Row, shows: bool) -> Row:
+    keys = ("goal", "grid", "n_hidden_to_flip", "flips_to", "flips_to_type", "decoy", "n_hidden_to_decoy")
+    shown = {key: row.get(key) for key in (*keys, "chance_flip", "other_baseline_flips", "transfer")}
+    return {**shown, "hidden": row["order"][: row["n_hidden_to_flip"] or 0] if shows else []}
+
+
+def _shown_subset(row: Row, _: bool) -> Row:
+    keys = ("cell", "status", "share_kept", "p_kept", "p_dilated", "p_random", "p_complement")
+    return {key: row.get(key) for key in keys}
+
+
+def _shown_maps(row: Row, shows: bool) -> Row:
+    first = [place for place, name in enumerate(row["names"]) if name.endswith(" map")] if shows else []
+    ranks: dict[str, list[float]] = {kind: [] for kind in ("models", "within")}
+    for each in row["agreement"]:
+        if each["compared"] in ranks and each["spearman"] == each["spearman"]:
+            ranks[each["compared"]].append(each["spearman"])
+    return {
+        **{kind: float(np.mean(values)) if values else None for kind, values in ranks.items()},
+        "names": [row["names"][place].removesuffix(" · map") for place in first],
+        "maps": [row["maps"][place] for place in first],
+    }
+
+
+def _shown_stability(row: Row, _: bool) -> Row:
+    """Return the shares, and the answer that the draws most often give instead."""
+    others = [(row["answers"].count(answer), -answer) for answer in set(row["answers"]) - {row["prediction"]}]
+    n, answer = max(others, default=(0, 0))
+    keys = ("share_stays", "share_right", "share_other_type", "box_answer", "box_type")
+    shown = {key: row.get(key) for key in keys} | {"n_draws": len(row["answers"]), "n_else": n, "else": -answer}
+    return {**shown, "else_type": row["answer_types"][row["answers"].index(-answer)] if n else None}
+
+
+_SHOWN = {"locate": _shown_located, "sis": _shown_subset, "maps": _shown_maps, "stability": _shown_stability}
 
 
 def _plain(value: Any) -> Any:
     """Return a value as JSON can hold it: NaN is null."""
     if isinstance(value, float):
-        return None if value != value else round(value, 4)
+        return None if value != value else round(value, 3)
     if isinstance(value, list):
         return [_plain(part) for part in value]
     return {key: _plain(part) for key, part in value.items()} if isinstance(value, dict) else value

@@ -51,7 +51,7 @@ def _image(number: int, name: str, file: Path | None) -> dict[str, Any]:
         try:
             with Image.open(file) as picture:
                 image["width"], image["height"] = picture.size
-        except OSError:
+        except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
             return image
     return image
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from imagenet_errors.image_folder import image_files
 from imagenet_errors.images import ImageIndex
 from imagenet_errors.problems import InputError
+from imagenet_errors.runs.directory import VERDICTS, read_run_table
 from imagenet_errors.runs.manifest import Manifest, read_manifest
 from imagenet_errors.tables import Ragged
 
@@ -79,7 +79,7 @@ class RunToExport:
         manifest = self.manifest()
         paths = [] if self.images is None else image_files(self.images)
         for model in self.models or tuple(manifest.models):
-            table = pq.read_table(self.folder / "verdicts" / f"{model}.parquet", partitioning=None)
+            table = read_run_table(self.folder / "verdicts" / f"{model}.parquet", VERDICTS, needed=VERDICTS.names)
             names, types = (_dictionary(table[column]) for column in ("target_name", "error_type"))
             run = tuple(name for name in types if name not in manifest.stages_not_run)
             yield ModelRows(model, table, names, run, self._files(paths, table["file_name"].combine_chunks()))

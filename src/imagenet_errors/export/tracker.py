@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pyarrow.parquet as pq
-
 from imagenet_errors.export.rows import ModelRows, RunToExport
+from imagenet_errors.runs.directory import SUMMARY, read_run_table
 from imagenet_errors.shipped import needs
 
 OPEN = "Send it: wandb sync {out}/offline-run-*"
@@ -26,7 +25,10 @@ def write(run: RunToExport, folder: Path) -> None:
         wandb is not installed.
     """
     wandb = needs("wandb", extra="wandb")
-    figures = {row["model"]: row for row in pq.read_table(run.folder / "summary.parquet").to_pylist()}
+    figures = {
+        row["model"]: row
+        for row in read_run_table(run.folder / "summary.parquet", SUMMARY, needed=("model", *_FIGURES)).to_pylist()
+    }
     for rows in run.rows():
         tracked = wandb.init(
             project="imagenet-errors",

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from imagenet_errors.image_folder import decoded
 from imagenet_errors.oov.cosine import is_unit, normalised
 from imagenet_errors.problems import InputError
 from imagenet_errors.shipped import needs
@@ -268,15 +269,13 @@ class OpenClip:
                 yield ahead[0], [future.result() for future in ahead[1]]
 
     def _load(self, path: Path) -> Any:
-        from PIL import Image
-
         try:
-            with Image.open(path) as image:
-                return self.transform(image)  # it converts to RGB itself, after resizing: the order matters
+            image = decoded(path, in_colours=False)
         except FileNotFoundError:
             return "no such file"
-        except Exception as error:  # decoders raise all kinds on corrupt files
-            return f"cannot be read: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
+        except InputError as error:
+            return error.what
+        return self.transform(image)  # it converts to RGB itself, after resizing: the order matters
 
     def _run(self, encode: Callable[[Any], Any], batch: Any) -> NDArray[np.float32]:
         """Encode and normalise; when memory runs out the batch is halved, down to one image."""

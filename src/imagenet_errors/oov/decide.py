@@ -1,8 +1,8 @@
-"""Is the thing in the image outside the 1000 classes, and kin of the prediction? Decided for all cases at once.
+"""Is the thing in the image outside the classes, and kin of the prediction? Decided for all cases at once.
 
 A case is out-of-vocabulary when (a) at least one of the image's 10 nearest images of the pool is of a class that shares
 a superclass with the prediction, and (b) of all names proposed around the prediction, CLIP's best match is the name
-of a synset that is not one of the 1000. Score: softmax of 100 x cosine over the proposed names.
+of a synset that is not one of the classes. Score: softmax of 100 x cosine over the proposed names.
 
 Source: Peychev et al., NeurIPS 2023 (fine-grained OOV errors); 100 is CLIP's learnt temperature, at its bound.
 Differs: where one name belongs to a class and to another synset, the class counts as the best match: such a name
@@ -123,7 +123,7 @@ class OovDecider:
 
     @cached_property
     def _synset_of_class(self) -> NDArray[np.int32]:
-        return self.proposer.wordnet.rows(self.proposer.labels.wnids)
+        return self.proposer.wordnet.rows_of_classes(self.proposer.labels)
 
     def _top_proposals(self, best: _Best) -> pa.ListArray:
         is_there = best.score >= 0

@@ -1,4 +1,4 @@
-"""Label proposals: what an image may show besides the 1000 classes, when a model took it for one of them.
+"""Label proposals: what an image may show besides the classes, when a model took it for one of them.
 
 For a prediction p and an original label t, the WordNet synsets around p: p itself; every class that shares a
 superclass with p; p's siblings (the other children of its direct hypernyms); and p's ancestors, along each
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from imagenet_errors.evidence.superclasses import load_superclasses
 from imagenet_errors.files import unwritable, written_whole
-from imagenet_errors.labels import LabelSpace, imagenet_1k
+from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.tables import Ragged
 from imagenet_errors.wordnet import Wordnet, load_wordnet
@@ -92,7 +92,7 @@ class Proposer:
     >>> from imagenet_errors.wordnet import load_wordnet
     >>> from imagenet_errors.labels import imagenet_1k
     >>> proposer = Proposer(imagenet_1k(), load_wordnet(), load_superclasses().shares)
-    >>> proposer.names(0, 999)[:2]  # tench, toilet tissue
+    >>> proposer.names(0, 4)[:2]  # tench, hammerhead
     [('n01440764', 'tench'), ('n01440764', 'tinca tinca')]
     """
 
@@ -194,7 +194,7 @@ class Proposer:
 
     @cached_property
     def _around(self) -> _Around:
-        return _around(self.wordnet.rows(self.labels.wnids), self.shares, self.wordnet)
+        return _around(self.wordnet.rows_of_classes(self.labels), self.shares, self.wordnet)
 
     @cached_property
     def _wnids(self) -> list[str]:
@@ -302,12 +302,17 @@ def _arrow(values: NDArray[np.integer]) -> pa.Array:
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
 
 
-def proposer_of(superclasses: Path | None = None) -> Proposer:
-    """Return the proposer over ImageNet-1k, with the shipped superclasses or the user's."""
-    return Proposer(imagenet_1k(), load_wordnet(), load_superclasses(superclasses).shares)
+def proposer_of(labels: LabelSpace, superclasses: Path | None = None) -> Proposer:
+    """Return the proposer over classes that have wnids, with the user's superclasses or ImageNet's shipped ones.
+
+    Classes of one's own without superclasses share none.
+    """
+    if superclasses is None and not labels.is_imagenet:
+        return Proposer(labels, load_wordnet(), np.eye(len(labels), dtype=np.bool_))
+    return Proposer(labels, load_wordnet(), load_superclasses(superclasses, labels=labels).shares)
 
 
-def read_pairs(path: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def read_pairs(path: Path, labels: LabelSpace) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Read classes, by index, wnid or name, from a CSV with the columns ``prediction`` and ``target``.
 
     Raises
@@ -319,7 +324,7 @@ def read_pairs(path: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
     try:
         table = pyarrow.csv.read_csv(path)
-        prediction, target = (_classes_of(table[name], path) for name in ("prediction", "target"))
+        prediction, target = (_classes_of(table[name], labels, path) for name in ("prediction", "target"))
     except (OSError, KeyError, pa.ArrowException) as error:
         raise InputError(
             path, f"not a table of pairs: {error}", fix="Give a CSV with columns of classes prediction,target."
@@ -327,11 +332,11 @@ def read_pairs(path: Path) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return prediction, target
 
 
-def _classes_of(column: pa.ChunkedArray, path: Path) -> NDArray[np.int64]:
+def _classes_of(column: pa.ChunkedArray, labels: LabelSpace, path: Path) -> NDArray[np.int64]:
     """Return class indices int64 [n] of a column of indices, or of texts that mean classes."""
     if not pa.types.is_string(column.type):
         return np.asarray(column.cast(pa.int64()).to_numpy(), dtype=np.int64)
-    labels, written = imagenet_1k(), column.combine_chunks().dictionary_encode()
+    written = column.combine_chunks().dictionary_encode()
     index = [labels.look_up(text, where=path) for text in written.dictionary.to_pylist()]
     classes: NDArray[np.int64] = np.asarray(index, dtype=np.int64)[written.indices.to_numpy(zero_copy_only=False)]
     return classes

@@ -23,7 +23,7 @@ from imagenet_errors.oov.neighbour_files import (
 )
 from imagenet_errors.oov.pool import ENGINES, EmbedTask, embed_tasks
 from imagenet_errors.oov.shards import SUFFIX, key_hash, sha256_stated
-from imagenet_errors.problems import InputError
+from imagenet_errors.problems import InputError, refuse_absent
 from imagenet_errors.readers.predictions import ReadRules
 from imagenet_errors.tables import Annotations
 
@@ -72,8 +72,8 @@ class PoolChoice:
                 f"{len(given)} of them given",
                 fix="Pass one at most: it is where an image's neighbours come from.",
             )
-        if given and not given[0].exists():
-            raise InputError(given[0], "no such file or folder", fix="Check the path.")
+        if given:
+            refuse_absent(given[0], what="no such file or folder")
         if self.per_class is not None and (self.per_class < 1 or self.embeddings or self.neighbours):
             what = f"{self.per_class} images of each class cannot be taken"
             raise InputError("--pool-per-class", what, fix="Give 1 or more, and a folder of images as --pool.")

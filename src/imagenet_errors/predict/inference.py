@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imagenet_errors.image_folder import ImageFolder
+from imagenet_errors.image_folder import ImageFolder, decoded
 from imagenet_errors.predict.networks import Head, Network
 from imagenet_errors.predict.settings import Settings
 from imagenet_errors.problems import InputError
 from imagenet_errors.shipped import needs
+from imagenet_errors.workers import leave_signals
 
 TOP_K = 5
 _MOST_WORKERS = 16
@@ -58,15 +59,12 @@ class Decoding:
     def __getitem__(self, row: int) -> tuple[Any, bool]:
         """Return float [3, H, W] and whether the image could be decoded."""
         import torch
-        from PIL import Image
 
         try:
-            with Image.open(self.images.root / self.images.paths[row]) as image:
-                return self.transform(image.convert("RGB")), True
-        except FileNotFoundError:
-            raise
-        except (OSError, SyntaxError, ValueError):  # Pillow's ways of saying that a file is damaged
+            image = decoded(self.images.root / self.images.paths[row])
+        except InputError:
             return torch.zeros(self.size), False
+        return self.transform(image), True
 
 
 @dataclass
@@ -171,6 +169,7 @@ def _loader(network: Network, images: ImageFolder, *, settings: Settings, device
         batch_size=min(settings.batch_size, len(images)),
         num_workers=workers,
         pin_memory=device.type == "cuda",
+        worker_init_fn=leave_signals,
     )
 
 
@@ -230,7 +229,7 @@ def is_out_of_memory(error: BaseException) -> bool:
 def top_classes(outputs: Any, head: Head) -> tuple[NDArray[np.int16], NDArray[np.float32]]:
     """Return the five best classes int16 [m, 5] and their probabilities float32 [m, 5], best first.
 
-    ``outputs`` float [m, C] are logits; the softmax is over the outputs that are one of the 1000 classes.
+    ``outputs`` float [m, C] are logits; the softmax is over the outputs that stand for a class.
     Equal outputs come in the order of their classes. Rows with NaN or +infinity are -1 and NaN.
     """
     import torch

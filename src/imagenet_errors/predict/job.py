@@ -10,14 +10,14 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from imagenet_errors import __version__
 from imagenet_errors.image_folder import ImageFolder, refuse_missing
-from imagenet_errors.labels import imagenet_1k
+from imagenet_errors.labels import LabelSpace, imagenet_1k
 from imagenet_errors.predict.inference import Outputs, choose_device, predict_images
 from imagenet_errors.predict.names import ModelSpec, run_registrations
 from imagenet_errors.predict.networks import Network, load_network
@@ -40,17 +40,23 @@ class ModelOutcome:
 
 @dataclass(frozen=True)
 class PredictModel:
-    """The work on one model, ready to be sent to any machine: the same images and settings for all."""
+    """The work on one model, ready to be sent to any machine: the same images, settings and classes for all."""
 
     images: ImageFolder
     settings: Settings
+    labels: LabelSpace = field(default_factory=imagenet_1k)
+
+    @property
+    def class_rule(self) -> str:
+        """What the models choose from, in words."""
+        return self.labels.rule(masked=self.settings.classes is not None)
 
     def __call__(self, spec: ModelSpec) -> ModelOutcome:
         """Predict; whatever goes wrong is the model's outcome, not the end of the batch."""
         start = time.perf_counter()
         try:
             with releasing_memory():
-                content = predict_model(spec, self.images, settings=self.settings)
+                content = predict_model(spec, self)
         except InputError as error:
             return ModelOutcome(spec.name, None, str(error), time.perf_counter() - start)
         except Exception as error:  # any model can raise anything, in building or in its forward pass
@@ -82,7 +88,7 @@ def reason_of(error: BaseException) -> str:
     return f"{type(error).__name__}: {text[:500]}{f' ({place})' if place else ''}"
 
 
-def predict_model(spec: ModelSpec, images: ImageFolder, *, settings: Settings) -> bytes:
+def predict_model(spec: ModelSpec, work: PredictModel) -> bytes:
     """Load a model, predict every image and return the predictions file.
 
     Raises
@@ -91,6 +97,7 @@ def predict_model(spec: ModelSpec, images: ImageFolder, *, settings: Settings) -
         The model, its weights, its head, the device or the images cannot be used.
     """
     start = time.perf_counter()
+    settings, images = work.settings, work.images
     for path in settings.register:
         run_registrations(path)
     refuse_missing(images)
@@ -98,11 +105,11 @@ def predict_model(spec: ModelSpec, images: ImageFolder, *, settings: Settings) -
         go_offline()
         refuse_unfetched(spec)
     device = choose_device(settings.device)
-    network = load_network(spec, imagenet_1k(), settings=settings)
+    network = load_network(spec, work.labels, settings=settings)
     loaded = time.perf_counter()
     outputs = predict_images(network, images, settings=settings, device=device)
     facts = {
-        **wanted_facts(spec, images, settings=settings),
+        **wanted_facts(spec, work),
         **_found_facts(network, outputs, str(device)),
         "seconds_loading": round(loaded - start, 3),
         "seconds_predicting": round(time.perf_counter() - loaded, 3),
@@ -113,8 +120,9 @@ def predict_model(spec: ModelSpec, images: ImageFolder, *, settings: Settings) -
     return content
 
 
-def wanted_facts(spec: ModelSpec, images: ImageFolder, *, settings: Settings) -> dict[str, Any]:
+def wanted_facts(spec: ModelSpec, work: PredictModel) -> dict[str, Any]:
     """Return the facts that a predictions file must have to count as done; no model is loaded."""
+    images, settings = work.images, work.settings
     facts: dict[str, Any] = {
         "layout": LAYOUT,
         "model": spec.name,
@@ -126,8 +134,17 @@ def wanted_facts(spec: ModelSpec, images: ImageFolder, *, settings: Settings) ->
         "data_config_changes": {key: _plain(value) for key, value in settings.data},
         "test_size": settings.test_size,
         "classes": None if settings.classes is None else list(settings.classes),
+        "label_space": _label_space(work.labels),
     }
     return facts | _weights_facts(spec)
+
+
+def _label_space(labels: LabelSpace) -> str | None:
+    """Return a hash of the classes and of those that occur; None for ImageNet's, as files of before say nothing."""
+    if labels.is_imagenet and not labels.occurring:
+        return None
+    rows = [*zip(labels.wnids, labels.names, strict=True), labels.occurring]
+    return hashlib.sha256(repr(rows).encode()).hexdigest()[:16]
 
 
 def _weights_facts(spec: ModelSpec) -> dict[str, Any]:
@@ -148,7 +165,12 @@ def _found_facts(network: Network, outputs: Outputs, device: str) -> dict[str, A
         "weights_sha256": network.weights_sha256,
         "data_config": {key: _plain(value) for key, value in network.data_config.items()},
         "n_parameters": network.n_parameters,
-        "head": {"axis": head.axis, "n_outputs": head.n_outputs, "n_classes_lacking": head.n_lacking},
+        "head": {
+            "axis": head.axis,
+            "n_outputs": head.n_outputs,
+            "n_classes": len(head.classes),
+            "n_classes_lacking": head.n_lacking,
+        },
         "device": device,
         "batch_size": outputs.batch_size,
         "n_invalid": n_invalid,

@@ -1,6 +1,7 @@
 """A timm network ready for inference: its data config, number of parameters and weights' hash, and its head.
 
-A head's outputs are mapped to the 1000 classes by their wnids or a known class axis, or refused with the reason.
+A head's outputs are mapped to the classes in hand by their wnids, their names or a known class axis, or refused with
+the reason.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imagenet_errors.labels import LabelSpace
+from imagenet_errors.labels import LabelSpace, imagenet_1k
 from imagenet_errors.predict.names import ModelSpec
 from imagenet_errors.predict.settings import Settings
 from imagenet_errors.problems import InputError, counted
-from imagenet_errors.readers.class_axis import IMAGENET_1K, axis_names, class_axis
+from imagenet_errors.readers.class_axis import ClassAxis, axis_names, class_axis
 from imagenet_errors.shipped import needs
 
 
@@ -28,7 +29,7 @@ from imagenet_errors.shipped import needs
 class Head:
     """Which outputs count: ``positions`` int64 [K] of the outputs, ``classes`` int16 [K] ascending.
 
-    ``n_lacking`` of the 1000 classes have no output; such a class is never predicted.
+    ``n_lacking`` of the classes have no output; such a class is never predicted.
     """
 
     axis: str
@@ -54,11 +55,16 @@ class Head:
     @property
     def is_plain(self) -> bool:
         """True when output i is class i for all classes."""
-        return self.n_lacking == 0 and self.n_outputs == len(self.positions)
+        in_order = np.array_equal(self.positions, np.arange(self.n_outputs))
+        return self.n_lacking == 0 and in_order
 
 
 def head_of(model: str, n_outputs: int, labels: LabelSpace, *, label_names: Sequence[str] | None = None) -> Head:
-    """Return the mapping of a head with so many outputs; ``label_names``: wnids, where the model states them.
+    """Return the mapping of a head with so many outputs.
+
+    ``label_names``: wnids or names of classes, where the model states them. As many outputs as there are classes, or as
+    occur in the data set, stand for these in their order. Of ImageNet's heads those outputs count whose wnids are among
+    the classes.
 
     Raises
     ------
@@ -69,27 +75,50 @@ def head_of(model: str, n_outputs: int, labels: LabelSpace, *, label_names: Sequ
         raise InputError(model, "has no classification head: it yields features", fix="Name a fine-tuned model.")
     if label_names is not None and len(label_names) == n_outputs:
         return _of_labels(model, label_names, labels)
-    if n_outputs == len(labels) or str(n_outputs) in axis_names():
-        axis = class_axis(IMAGENET_1K if n_outputs == len(labels) else str(n_outputs), labels)
-        return _head(axis.name, axis.class_at, labels)
+    if n_outputs == len(labels):
+        return _head(f"all {n_outputs:,} classes", np.arange(n_outputs, dtype=np.int16), labels)
+    if n_outputs == len(labels.occurring):
+        return _head(f"the {n_outputs:,} classes that occur", np.array(labels.occurring, dtype=np.int16), labels)
+    imagenet = imagenet_1k()
+    if n_outputs == len(imagenet) or str(n_outputs) in axis_names():
+        return _of_imagenet(model, class_axis(str(n_outputs), imagenet), labels)
+    heads = [f"{n:,} outputs" for n in (len(labels), len(labels.occurring)) if n]
+    heads += axis_names() if set(labels.wnids) & set(imagenet.wnids) else []
     raise InputError(
         model,
         f"has {counted(n_outputs, 'output')}, and which class each stands for is not known",
-        fix=f"Known heads: {', '.join(axis_names())}.",
+        fix=f"Known heads: {', '.join(heads)}.",
     )
 
 
+def _of_imagenet(model: str, axis: ClassAxis, labels: LabelSpace) -> Head:
+    """Map a head of ImageNet's to the classes by wnid."""
+    wnids = imagenet_1k().wnids
+    own = np.array([labels.index_of_wnid.get(wnid, -1) for wnid in wnids], dtype=np.int16)
+    class_at = np.where(axis.class_at >= 0, own[axis.class_at], np.int16(-1)).astype(np.int16)
+    if (class_at < 0).all():
+        raise InputError(
+            model,
+            f"has ImageNet's {axis.width:,} outputs, and none of them is one of the {len(labels):,} classes",
+            fix=f"Name weights with {len(labels):,} outputs (NAME=CHECKPOINT), or give the classes their wnids.",
+        )
+    return _head(axis.name, class_at, labels)
+
+
 def _of_labels(model: str, label_names: Sequence[str], labels: LabelSpace) -> Head:
-    class_at = np.array([labels.index_of_wnid.get(name, -1) for name in label_names], dtype=np.int16)
+    known = labels.index_of_wnid
+    if not labels.is_imagenet:  # ImageNet's names repeat (crane, maillot): there wnids alone are safe
+        known = {**{name.casefold(): index for index, name in enumerate(labels.names)}, **known}
+    class_at = np.array([known.get(name, known.get(name.casefold(), -1)) for name in label_names], dtype=np.int16)
     inside = class_at[class_at >= 0]
     if not len(inside) or len(np.unique(inside)) < len(inside):
         raise InputError(
             model,
-            f"its {counted(len(class_at), 'output')} are not named by wnids of the 1000 classes, each once",
+            f"its {counted(len(class_at), 'output')} are not named by wnids of the {len(labels):,} classes, each once",
             example=label_names[0],
-            fix="Only heads with ImageNet classes can be evaluated.",
+            fix="Pass --classes with the names or wnids that the model states, or name another model.",
         )
-    return _head("the model's own wnids", class_at, labels)
+    return _head("the model's own names of classes", class_at, labels)
 
 
 def _head(axis: str, class_at: NDArray[np.int16], labels: LabelSpace) -> Head:

@@ -14,7 +14,7 @@ from typing import Protocol
 import msgspec
 
 from imagenet_errors.files import locked, remove_leftovers, unwritable, write_whole
-from imagenet_errors.labels import imagenet_1k
+from imagenet_errors.labels import LabelSpace
 from imagenet_errors.predict.job import ModelOutcome, PredictModel, wanted_facts
 from imagenet_errors.predict.names import ModelSpec, Resolution, Unusable
 from imagenet_errors.predict.networks import check_head, config_of
@@ -82,12 +82,12 @@ def make_plan(resolution: Resolution, folder: Path, *, work: PredictModel) -> Pr
     models, unusable = [], list(resolution.unusable)
     for spec in resolution.models:
         path = folder / f"{spec.name}.parquet"
-        wanted = wanted_facts(spec, work.images, settings=work.settings)
+        wanted = wanted_facts(spec, work)
         why = why_not_done(path, work.images, wanted)
         try:
             if why is not None:
                 _refuse_foreign(path)
-                _refuse_hopeless(spec, offline=work.settings.offline)
+                _refuse_hopeless(spec, work.labels, offline=work.settings.offline)
         except InputError as error:
             unusable.append(Unusable(spec.name, error))
             continue
@@ -109,10 +109,10 @@ def _refuse_foreign(path: Path) -> None:
     raise InputError(path, "is there and was not written by this program", fix="Choose another --out, or move it.")
 
 
-def _refuse_hopeless(spec: ModelSpec, *, offline: bool) -> None:
+def _refuse_hopeless(spec: ModelSpec, labels: LabelSpace, *, offline: bool) -> None:
     config = config_of(spec)
     if config is not None:
-        check_head(spec, config, imagenet_1k())
+        check_head(spec, config, labels)
     if offline:
         refuse_unfetched(spec)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError
 
 PRECISIONS = ("float32", "bfloat16", "float16")
@@ -35,6 +36,10 @@ class Settings:
     delete_weights: bool = False
     test_size: bool = False
     classes: tuple[int, ...] | None = None
+
+    def masked_to(self, labels: LabelSpace) -> Settings:
+        """Return the settings with the classes that occur in a data set as the only ones to be predicted."""
+        return replace(self, classes=labels.occurring or None)
 
     @property
     def preprocessing(self) -> str:

@@ -39,6 +39,8 @@ __all__ = [
     "annotations_table",
     "assembled",
     "labels_told_by",
+    "labels_told_by_names",
+    "labels_told_in_memory",
     "read_annotations",
     "read_real",
     "val_labels",
@@ -180,23 +182,43 @@ def labels_told_by(path: Path, labels: LabelSpace) -> LabelFile:
         raw = read_raw(path)
     except InputError as error:
         raise UnlabelledError(error.where, error.what, example=error.example, fix=error.fix) from None
+    label = _stated_label(raw)
+    if label is None and raw.index is not None and not raw.candidates:
+        with suppress(InputError):
+            beside = read_raw(path, columns={"index": _LABEL_COLUMNS[0]}).index
+            label = None if beside is None or np.array_equal(beside, raw.index) else beside
+    return _told(path, raw, label)
+
+
+def labels_told_in_memory(model: str, raw: RawPredictions) -> LabelFile:
+    """Return what predictions in memory tell of original labels, as :func:`labels_told_by` does of a file.
+
+    Raises
+    ------
+    UnlabelledError
+        They have no image names.
+    """
+    return _told(Path(model), raw, _stated_label(raw))
+
+
+def labels_told_by_names(names: Sequence[str]) -> LabelFile:
+    """Return a list of images, whose names may tell their labels."""
+    return LabelFile(Path("images"), pa.array(list(map(str, names)), type=pa.string()))
+
+
+def _told(path: Path, raw: RawPredictions, label: NDArray[np.int64] | None) -> LabelFile:
     if raw.names is None:
         raise UnlabelledError(path, "has no image names", fix="Pass --annotations with a table of file_name and label.")
-    label = _stated_label(raw, path)
     if label is None:
         return LabelFile(path, raw.names)
     rows = np.flatnonzero(label >= 0)
     return LabelFile(path, raw.names, None, Ragged.of_pairs(rows, label[rows], raw.n_rows))
 
 
-def _stated_label(raw: RawPredictions, path: Path) -> NDArray[np.int64] | None:
-    """Return int64 [n]: the labels in a column of their own beside what models predict; None without one."""
+def _stated_label(raw: RawPredictions) -> NDArray[np.int64] | None:
+    """Return int64 [n]: the labels in a column of their own beside columns of models; None without one."""
     label = next((one.index for one in raw.candidates if one.header in _LABEL_COLUMNS), None)
     models = [one.index for one in raw.candidates if one.header not in _LABEL_COLUMNS and one.index is not None]
-    if raw.index is not None and not raw.candidates:
-        models = [raw.index]
-        with suppress(InputError):
-            label = read_raw(path, columns={"index": _LABEL_COLUMNS[0]}).index
     if label is None or not models or any(np.array_equal(label, one) for one in models):
         return None
     return label

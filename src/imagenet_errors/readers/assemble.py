@@ -28,7 +28,7 @@ NO_CLASS = "no class given"
 CONFIDENCE_IS_NAN = "the confidence is NaN"
 """timm's inference.py writes class 0 and NaN for an image whose outputs are NaN: that is no tench."""
 CONFIDENCE_IS_INFINITE = "the confidence is infinite"
-MOST_COLUMNS = 50_000
+MOST_COLUMNS = 50 * 10**3
 """More than twice the widest head (21,843 classes)."""
 MOST_ROWS = 5_000_000
 """More than three times the training images of ImageNet."""
@@ -68,6 +68,18 @@ class Columns:
     headers: tuple[str, ...]
     arrays: tuple[pa.Array | pa.ChunkedArray, ...]
     notes: tuple[str, ...] = ()
+
+
+def refuse_size(what: str, found: int, most: int, path: Path) -> None:
+    """Refuse more of something than predictions have.
+
+    Raises
+    ------
+    InputError
+        ``found`` is above ``most``.
+    """
+    if found > most:
+        raise InputError(path, f"{found:,} {what}; at most {most:,} are read", fix="Write a row an image.")
 
 
 def read_columns(found: Columns, *, columns: Mapping[str, str] | None = None) -> RawPredictions:

@@ -32,7 +32,7 @@ _FEWER_THAN_RANDOM = 0.02
 _CLEARLY_BETTER = 3
 _CLEARLY_RIGHT = 0.2
 _SUBMITTED = 5
-"""Classes a line in a submission to ILSVRC."""
+"""Classes a line in a submission to the ImageNet challenge."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,7 +225,7 @@ def _from_0(raw: RawPredictions, reader: Reader) -> RawPredictions:
 
 
 def _on_the_kits_axis(raw: RawPredictions, reader: Reader) -> Resolved | None:
-    """Return the classes as ids of ILSVRC's development kit, from 1, where they are right so and only so."""
+    """Return the classes as ids of the challenge's development kit, from 1, where they are right so and only so."""
     if reader.axis_name is not None or raw.index is None or raw.text is not None or raw.scores is not None:
         return None
     if raw.n_rows < ENOUGH_ROWS or raw.index.max() > len(reader.labels) or (raw.index == 0).any():
@@ -235,7 +235,9 @@ def _on_the_kits_axis(raw: RawPredictions, reader: Reader) -> Resolved | None:
     kit = replace(reader, axis_name=DEVKIT)
     if _right_or_0(lambda one: kit.resolve(_from_0(one, kit)), raw, reader) <= _CLEARLY_RIGHT:
         return None
-    return _with_notes(kit.resolve(_from_0(raw, kit)), ("Only as ids of ILSVRC's development kit are they right.",))
+    return _with_notes(
+        kit.resolve(_from_0(raw, kit)), ("Only as ids of the ImageNet challenge's development kit are they right.",)
+    )
 
 
 def _right_or_0(resolve: Callable[[RawPredictions], Resolved], raw: RawPredictions, reader: Reader) -> float:
@@ -248,7 +250,7 @@ def _right_or_0(resolve: Callable[[RawPredictions], Resolved], raw: RawPredictio
 
 
 def _refuse_submission(raw: RawPredictions, reader: Reader) -> None:
-    """Refuse a submission to ILSVRC, whose classes count from 1 in the order of the development kit."""
+    """Refuse a submission to the ImageNet challenge, whose classes count from 1 in the order of the development kit."""
     n_classes = len(reader.labels)
     ranks = raw.ranks
     if raw.names is not None or reader.axis_name is not None or ranks is None or ranks.shape[1] != _SUBMITTED:
@@ -260,8 +262,8 @@ def _refuse_submission(raw: RawPredictions, reader: Reader) -> None:
         return
     raise InputError(
         reader.path,
-        f"{_SUBMITTED} classes of 1..{n_classes:,} a line and no names: this is laid out as a submission to ILSVRC, "
-        "whose classes count from 1 in the order of its development kit",
-        fix="Pass --row-order name and --class-axis FILE (the kit's wnids, one a line in the order of ILSVRC2012_ID); "
+        f"{_SUBMITTED} classes of 1..{n_classes:,} a line and no names: this is laid out as a submission to "
+        "the ImageNet challenge, whose classes count from 1 in the order of its development kit",
+        fix="Pass --row-order name and --class-axis FILE (the kit's wnids, one a line in the order of their ids); "
         "that classes count from 1 on it is seen from the file.",
     )

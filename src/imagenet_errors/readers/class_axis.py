@@ -1,7 +1,8 @@
 """Class axes: what class stands at each position of a model's outputs.
 
-Only wnids are safe: 1000 outputs are nearly always the wnids in ascending order, 1001 have a background class
-in front, the ImageNet-21k heads have their own orders, and the ILSVRC development kit another one again."""
+Only wnids are safe: as many outputs as classes are nearly always the wnids in ascending order, one more has a
+background class in front, the ImageNet-21k heads have their own orders, and the challenge's development kit another
+one again."""
 
 from __future__ import annotations
 
@@ -17,15 +18,15 @@ from numpy.typing import NDArray
 
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
+from imagenet_errors.readers.axis_tables import shipped_axes
 from imagenet_errors.readers.formats import recognised
 from imagenet_errors.readers.label_text import AMBIGUOUS, label_texts
 from imagenet_errors.readers.opened import Opened, opened
-from imagenet_errors.shipped import shipped
 
 IMAGENET_1K = "imagenet-1k"
 BACKGROUND_FIRST = "1001"
 DEVKIT = "devkit"
-"""The order of ILSVRC2012_ID, in which the development kit and darknet count classes (the kit from 1)."""
+"""The order of ids in which the development kit of ImageNet's challenge and darknet count classes (the kit from 1)."""
 FILES_OWN = "the file's own"
 """The axis that a file's own headers give."""
 _NAMED = 0.9
@@ -68,7 +69,7 @@ class ClassAxis:
 
 def axis_names() -> tuple[str, ...]:
     """Return the names of the axes that are known without a file."""
-    return (IMAGENET_1K, *sorted(_shipped_axes()))
+    return (IMAGENET_1K, *sorted(shipped_axes()))
 
 
 def class_axis(name: str, labels: LabelSpace) -> ClassAxis:
@@ -81,7 +82,7 @@ def class_axis(name: str, labels: LabelSpace) -> ClassAxis:
     """
     if name in (IMAGENET_1K, str(len(labels))):
         return ClassAxis(IMAGENET_1K, np.arange(len(labels), dtype=np.int16))
-    known = _shipped_axes() if labels.is_imagenet else {}
+    known = shipped_axes() if labels.is_imagenet else {}
     if name in known:
         width, places = known[name]
         class_at = np.full(width, -1, dtype=np.int16)
@@ -97,21 +98,6 @@ def class_axis(name: str, labels: LabelSpace) -> ClassAxis:
     return _read_axis(path, labels)
 
 
-def _shipped_axes() -> dict[str, tuple[int, NDArray[np.int64]]]:
-    """Return name -> (width, [m, 2] of position and class) out of ``data/class_axes.csv``."""
-    import pyarrow as pa
-    import pyarrow.csv
-
-    as_text = pyarrow.csv.ConvertOptions(column_types={"axis": pa.string()})
-    table = pyarrow.csv.read_csv(shipped("data", "class_axes.csv"), convert_options=as_text)
-    axis = np.array(table["axis"].to_pylist())
-    width, position, index = (table[key].to_numpy() for key in ("width", "position", "index"))
-    return {
-        str(name): (int(width[axis == name][0]), np.stack([position, index], axis=1)[axis == name])
-        for name in np.unique(axis)
-    }
-
-
 def axis_of_wnids(name: str, wnids: Sequence[str], labels: LabelSpace, *, where: Path) -> ClassAxis:
     """Return the axis with these wnids (or other texts, for none of the classes), one a position.
 
@@ -120,18 +106,24 @@ def axis_of_wnids(name: str, wnids: Sequence[str], labels: LabelSpace, *, where:
     InputError
         None of them is a class, or one is named twice.
     """
-    class_at = np.array([labels.index_of_wnid.get(wnid, -1) for wnid in wnids], dtype=np.int16)
-    inside = class_at[class_at >= 0]
-    if not len(inside):
+    classes = [labels.index_of_wnid.get(wnid, -1) for wnid in wnids]
+    if max(classes, default=-1) < 0:
         raise InputError(where, f"no wnid of the {len(labels):,} classes in it", fix=_WNIDS)
+    return _axis_of(name, classes, labels, where=where)
+
+
+def _axis_of(name: str, classes_at: Sequence[int], labels: LabelSpace, *, where: Path) -> ClassAxis:
+    """Return the axis with these classes, -1 for none, refusing one that stands twice."""
+    class_at = np.array(classes_at, dtype=np.int16)
+    inside = class_at[class_at >= 0]
     classes, times = np.unique(inside, return_counts=True)
     double = classes[times > 1]
     if len(double):
         raise InputError(
             where,
             f"{counted(len(double), 'class', 'classes')} named more than once",
-            example=labels.wnids[double[0]],
-            fix="Write each wnid once.",
+            example=labels.wnids[double[0]] or labels.names[double[0]],
+            fix="Write each class once.",
         )
     return ClassAxis(name, class_at)
 
@@ -182,15 +174,13 @@ def _read_axis(path: Path, labels: LabelSpace) -> ClassAxis:
 def _axis_of_names(path: Path, names: Sequence[str], labels: LabelSpace) -> ClassAxis:
     """Return the axis of a list of class names; one that two classes have stands for none."""
     meant = label_texts(labels).classes_of(dict.fromkeys(names))
-    classes = [meant[name] for name in names]
+    classes = [max(meant[name], -1) for name in names]  # below -1: several classes have the name
     n_known = sum(index >= 0 for index in classes)
     if 2 * n_known < len(classes):
         unknown = next((name for name, index in zip(names, classes, strict=True) if index < 0), "")
         what = f"{len(classes) - n_known:,} of {counted(len(classes), 'line')} name no class"
         raise InputError(path, what, example=unknown[:80], fix=_WNIDS)
-    return axis_of_wnids(
-        path.name, [labels.wnids[index] if index >= 0 else "" for index in classes], labels, where=path
-    )
+    return _axis_of(path.name, classes, labels, where=path)
 
 
 def _json_lines(file: Opened, path: Path) -> list[str]:

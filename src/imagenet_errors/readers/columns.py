@@ -33,7 +33,7 @@ _CLASS_MEANINGS = (Meaning.PREDICTION, Meaning.RANKS, Meaning.CLASS, Meaning.UNK
 _ROW_NUMBERS_FROM = 10
 """A column ``index`` that just counts is taken for row numbers from this many rows on."""
 _DISTINCT_FROM = 100
-"""So many classes of 1000 without a repeat are luck in one file of 150: they are no classes, but places."""
+"""So many of ImageNet's classes without a repeat are luck in one file of 150: they are no classes, but places."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -340,6 +340,11 @@ def _is_class_axis(field: Field) -> bool:
     return field.n_values >= WIDE and field.content in NUMERIC and field.meaning is not Meaning.TRUTH
 
 
+def _is_one_hot(field: Field) -> bool:
+    """Say whether a ``label`` holds a whole number for each class: beside a prediction that is the truth, no score."""
+    return field.meaning is Meaning.CLASS and field.content is Content.INTEGER and _is_vector(field)
+
+
 def _may_be_class(field: Field) -> bool:
     if field.meaning is Meaning.UNKNOWN:
         return not is_unlabelled(field.header) and field.content in (
@@ -403,13 +408,15 @@ def _unused(
 
 def _with_values(roles: Roles, fields: Sequence[Field], where: Path | str) -> Roles:
     """Fill confidence and scores from the remaining number columns."""
+    has_class = roles.index is not None or roles.label is not None or bool(roles.claims)
     numbers = [
         field
         for field in fields
-        if field.content in NUMERIC | {Content.BLANK} and field.meaning not in (Meaning.TRUTH, Meaning.IGNORED)
+        if field.content in NUMERIC | {Content.BLANK}
+        and field.meaning not in (Meaning.TRUTH, Meaning.IGNORED)
+        and not (has_class and _is_one_hot(field))
     ]
     vectors = [field for field in numbers if _is_vector(field)]
-    has_class = roles.index is not None or roles.label is not None or bool(roles.claims)
     dense = [field for field in vectors if not has_class or field.n_values >= WIDE]
     if roles.scores is None and dense:
         roles = replace(roles, scores=_only(_strongest(dense), "scores", where))

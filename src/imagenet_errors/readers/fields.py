@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from imagenet_errors.images import val_numbering
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.cells import (
     first_of_boxes,
@@ -35,9 +37,7 @@ POSITIONAL = "column"
 WIDE = 100
 """From this many on, values of one row are a class axis, fewer are ranks; no ImageNet head is narrower."""
 
-_IMAGE_NAME = re.compile(
-    r"\.(jpe?g|png|webp|bmp|gif|tiff?|ppm|jfif)$|ILSVRC2012_(val|test|train)_|^\d{8}$", re.IGNORECASE
-)
+_IMAGE_ENDING = r"\.(jpe?g|png|webp|bmp|gif|tiff?|ppm|jfif)$"
 _WNID = re.compile(r"n\d{8}")
 _RECORDS = re.compile(r"\s*\[?\s*\{\s*['\"]")
 _PATHS = ("path", "file_name", "filename", "file", "name", "image")
@@ -130,12 +130,12 @@ def refuse_transposed(headers: Sequence[str], where: Path | str) -> None:
     InputError
         Most of the headers are image names.
     """
-    n_names = sum(bool(_IMAGE_NAME.search(header)) for header in headers)
+    n_names = sum(map(looks_like_image, headers))
     if n_names > 2 and 2 * n_names > len(headers):
         raise InputError(
             where,
             f"images stand in columns: {counted(n_names, 'header')} of {len(headers):,} are image names",
-            example=next(header for header in headers if _IMAGE_NAME.search(header)),
+            example=next(filter(looks_like_image, headers)),
             fix="Transpose the table (pandas: DataFrame.T), so that each row is an image.",
         )
 
@@ -272,7 +272,7 @@ def _of_texts(array: pa.StringArray) -> Content:
     texts = [cell.strip() for cell in cells if cell and cell.strip().lower() not in _BLANK]
     if not texts:
         return Content.BLANK if pc.any(pc.not_equal(array, "")).as_py() else Content.EMPTY
-    for content, pattern in ((Content.IMAGE, _IMAGE_NAME), (Content.WNID, _WNID)):
+    for content, pattern in ((Content.IMAGE, _image_name()), (Content.WNID, _WNID)):
         if _mostly([bool(pattern.search(text)) for text in texts]):
             full = content is Content.IMAGE or all(_WNID.fullmatch(text) for text in texts)
             return content if full else Content.TEXT
@@ -298,8 +298,13 @@ def _number(text: str) -> float | None:
 
 
 def looks_like_image(text: str) -> bool:
-    """Say whether a text is an image's name: by its ending, or as one of ILSVRC 2012."""
-    return _IMAGE_NAME.search(text) is not None
+    """Say whether a text is an image's name: by its ending, or as ImageNet's are called."""
+    return _image_name().search(text) is not None
+
+
+@lru_cache(maxsize=1)
+def _image_name() -> re.Pattern[str]:
+    return re.compile(f"{_IMAGE_ENDING}|{val_numbering().looks}", re.IGNORECASE)
 
 
 def is_positional(field: Field) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from imagenet_errors.images import val_file_names
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.assemble import MOST_COLUMNS, Columns
 from imagenet_errors.readers.fields import looks_like_image
@@ -55,7 +56,7 @@ def read_json(file: Opened, _stated: Mapping[str, str]) -> Columns:
             path,
             "no rows in any known shape in this JSON",
             example=text[:60].decode("utf-8", "replace"),
-            fix='Write an object such as {"ILSVRC2012_val_00000001.JPEG": 65, ...}.',
+            fix=f'Write an object such as {{"{val_file_names(np.array([1]))[0]}": 65, ...}}.',
         )
     if len(table.columns) > MOST_COLUMNS:
         raise InputError(path, f"{len(table.columns):,} columns; at most {MOST_COLUMNS:,} are read")

@@ -8,11 +8,11 @@ Source of the layouts: Vasudevan et al. 2022 (human_accuracy_v3.0.0.json); Beyer
 
 from __future__ import annotations
 
-import mmap
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -28,7 +28,7 @@ from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.class_lists import class_list_names, is_class_list
 from imagenet_errors.readers.formats import columns_of
 from imagenet_errors.readers.label_tables import read_labels
-from imagenet_errors.readers.opened import opened, refusing_damage
+from imagenet_errors.readers.opened import Opened, changed, opened, refusing_damage
 from imagenet_errors.readers.original_labels import val_labels
 from imagenet_errors.tables import Ragged
 
@@ -37,11 +37,14 @@ MIN_PROBABILITY = 0.5
 """From which probability or share of answers on a label is accepted: it is rather right than wrong."""
 _WORTH_PREPARING = 1 << 18
 """Bytes from which on a file's table is kept."""
+_OFFICIAL = re.compile(rb'"initial_annots"')
 _CORRECTION = ("new_label", "old_label")
 _LAYOUTS = (
     "It needs initial_annots: image -> {correct, wrong, unclear} and problematic_images; or image -> labels; or class "
     "-> names of classes."
 )
+
+T = TypeVar("T")
 
 
 class _ImageAnnotation(msgspec.Struct):
@@ -101,7 +104,7 @@ def read_label_file(path: Path, labels: LabelSpace, *, min_probability: float = 
     def make() -> pa.Table:
         table = _as_table(_parsed(path, labels, min_probability))
         if sha256_of(path) != sha256:
-            raise InputError(path, "the file changed while it was read", fix="Wait until it is written.")
+            raise changed(path)
         return table
 
     code = stamp(Path(__file__).parent.glob("*.py"))
@@ -130,34 +133,30 @@ def _from_table(table: pa.Table, path: Path) -> LabelFile:
 
 
 def _parsed(path: Path, labels: LabelSpace, min_probability: float) -> LabelFile:
-    with path.open("rb") as file:
-        start = file.read(256).removeprefix(BOM).lstrip()
-    if start.startswith(b"{"):
-        return _from_object(path, labels)
-    if start.startswith(b"[") and b"[" in start[1:32]:
-        return _from_lists(path, labels)
-    if start.startswith((b"PK", b"\x93NUMPY")):
-        return _from_arrays(path, min_probability)
-    if is_class_list(start):
-        return LabelFile(path, class_list_names(path.read_bytes(), path))
     with opened(path) as file:
+        start = file.head[:256].removeprefix(BOM).lstrip()
+        if start.startswith(b"{"):
+            return _from_object(file, labels)
+        if start.startswith(b"[") and b"[" in start[1:32]:
+            return _from_lists(file, labels)
+        if start.startswith((b"PK", b"\x93NUMPY")):
+            return _from_arrays(file, min_probability)
+        if is_class_list(start):
+            return LabelFile(path, class_list_names(bytes(file.content), path))
         told = read_labels(columns_of(file), labels, min_probability=min_probability)
-    return LabelFile(path, told.names, told.accepted, told.original, told.problematic, notes=told.notes)
+        return LabelFile(path, told.names, told.accepted, told.original, told.problematic, notes=told.notes)
 
 
-def _from_object(path: Path, labels: LabelSpace) -> LabelFile:
-    """Parse in place (memory-mapped): of the official file's 200 MB only the label lists are ever held."""
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as text:
-        if text.find(b'"initial_annots"') >= 0:
-            official, problem = _official(text)
-            if official is None:
-                raise _no_layout(path, problem)
-            return _of_official(official, path, labels)
-        parsed = _decoded(bytes(text), path)
+def _from_object(file: Opened, labels: LabelSpace) -> LabelFile:
+    """Parse in place: beside the official file's 200 MB only its label lists are held."""
+    path, body = file.path, _without_mark(file.content)
+    if _OFFICIAL.search(body):
+        return _of_official(_decoded(body, path, _OfficialFile), path, labels)
+    parsed = _decoded(body, path, dict[str, Any])
     images = parsed.get("image_filenames")
     if isinstance(images, list):
         return _of_candidates(images, path, labels)
-    if not parsed or not all(isinstance(key, str) for key in parsed):
+    if not parsed:
         raise _no_layout(path, "Object missing required field `initial_annots`")
     return _of_keys(parsed, path, labels)
 
@@ -166,19 +165,14 @@ def _no_layout(path: Path, problem: str) -> InputError:
     return InputError(path, f"not the layout of human_accuracy_v3.0.0.json: {problem}", fix=_LAYOUTS)
 
 
-def _official(text: mmap.mmap) -> tuple[_OfficialFile | None, str]:
-    """Return what is in the file, or None and why not; subtle: no view of the map may outlive this call."""
-    with memoryview(text) as whole, whole[len(BOM) if text[: len(BOM)] == BOM else 0 :] as body:
-        try:
-            return msgspec.json.decode(body, type=_OfficialFile), ""
-        except msgspec.MsgspecError as error:
-            return None, str(error)
+def _without_mark(text: memoryview) -> memoryview:
+    return text[len(BOM) :] if text[: len(BOM)] == BOM else text
 
 
-def _decoded(text: bytes, path: Path) -> Any:
+def _decoded(body: memoryview, path: Path, kind: type[T]) -> T:
     try:
-        return msgspec.json.decode(text.removeprefix(BOM))
-    except msgspec.MsgspecError as error:
+        return msgspec.json.decode(body, type=kind)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise _no_layout(path, str(error)) from None
 
 
@@ -289,10 +283,11 @@ def _ragged_of(rows: Iterable[Iterable[Any]], labels: LabelSpace, path: Path) ->
         ) from None
 
 
-def _from_lists(path: Path, labels: LabelSpace) -> LabelFile:
+def _from_lists(file: Opened, labels: LabelSpace) -> LabelFile:
     """Read ReaL's own file: a list of classes for each validation image, in the order of their names."""
+    path = file.path
     try:
-        lists = msgspec.json.decode(path.read_bytes().removeprefix(BOM), type=list[list[int]])
+        lists = msgspec.json.decode(_without_mark(file.content), type=list[list[int]])
     except msgspec.MsgspecError as error:
         raise InputError(
             path,
@@ -307,7 +302,7 @@ def _from_lists(path: Path, labels: LabelSpace) -> LabelFile:
     return LabelFile(path, val_file_names(np.arange(1, len(lists) + 1)), Ragged.of(sorted({*row}) for row in lists))
 
 
-def _from_arrays(path: Path, min_probability: float) -> LabelFile:
+def _from_arrays(file: Opened, min_probability: float) -> LabelFile:
     """Read ReaL's fused scores or its raters' answers: the labels that are probable enough.
 
     ``info`` [m, 2] names image and class; ``tensor`` [m] holds probabilities, or [raters, m, 3] each rater's answer
@@ -315,7 +310,8 @@ def _from_arrays(path: Path, min_probability: float) -> LabelFile:
 
     Source: google-research/reassessed-imagenet, README.
     """
-    with refusing_damage(path), np.load(path, allow_pickle=False) as arrays:
+    path = file.path
+    with refusing_damage(path), np.load(file.stream(), allow_pickle=False) as arrays:
         found = {key: arrays[key] for key in arrays.files} if hasattr(arrays, "files") else {}
     info, tensor = found.get("info"), found.get("tensor")
     if info is None or tensor is None or info.ndim != 2 or tensor.ndim not in (1, 3):

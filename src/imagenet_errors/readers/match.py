@@ -34,7 +34,7 @@ from imagenet_errors.tables import Annotations, Intake, Predictions
 
 _FIRST_NAMES = 100
 """Names that are looked at to tell whether a file has bare numbers in folders at all."""
-_ENOUGH_TO_TELL = 1000
+_ENOUGH_TO_TELL = 10**3
 """Images from which on one of the some 20 ways to share them among workers does not fit by luck."""
 _NUMBER_IN_FOLDER = r"(?:^|[/\\])(?P<wnid>n[0-9]{8})[/\\][0-9]{8}(?:\.[A-Za-z]+)?$"
 _MOST_PADDING = 0.02

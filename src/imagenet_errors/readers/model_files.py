@@ -92,7 +92,7 @@ def unread_files(given: Sequence[Path]) -> tuple[Path, ...]:
 
 
 def _inside(folder: Path) -> list[ModelFiles]:
-    """Return the models in a folder; links that lead nowhere are taken, too, to fail by name and not in silence."""
+    """Return the models in a folder; links to nowhere and pipes are taken, too, to fail by name and not in silence."""
     files = sorted(path for path in folder.iterdir() if _may_hold_predictions(path))
     if len(files) > 1 and all(path.suffix == ".txt" and looks_like_image(path.stem) for path in files):
         return [ModelFiles(folder.resolve().name, tuple(files), is_an_image_each=True)]
@@ -135,7 +135,7 @@ def _joined(files: Sequence[Path], folder: Path) -> list[ModelFiles]:
 
 def _may_hold_predictions(path: Path) -> bool:
     return (
-        (path.is_file() or (path.is_symlink() and not path.is_dir()))
+        not path.is_dir()
         and path.suffix.lower() in ENDINGS
         and path.name != _SAMPLES
         and not path.name.startswith((".", "_"))

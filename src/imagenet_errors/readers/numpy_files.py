@@ -1,4 +1,4 @@
-"""numpy's .npy files: top-1, ranked top-k or scores, memory-mapped, never unpickled."""
+"""numpy's .npy files: top-1, ranked top-k or scores, never copied, never unpickled."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.assemble import CONFIDENCE_IS_NAN, NO_CLASS, Columns
+from imagenet_errors.readers.axis_tables import head_widths
 from imagenet_errors.readers.fields import POSITIONAL, WIDE
 from imagenet_errors.readers.opened import Opened, opened, refusing_damage
 from imagenet_errors.readers.raw import RawPredictions
@@ -22,8 +23,7 @@ from imagenet_errors.readers.scores import ArrayScores, as_floats
 
 _BEYOND_ANY_CLASS = 1 << 31
 _LONGEST_HEADER = 1 << 17
-_CLASS_COUNTS = (1000, 1001)
-"""Widths that only a class axis has; an array with so many rows and far more columns has a row a class."""
+_SAMPLED_ROWS = 1 << 10
 _MOST_TABLE = 10
 """Columns of a table that was saved as an array; more are a class axis of another data set."""
 _REPEATING = 0.1
@@ -73,7 +73,8 @@ def read_array(array: NDArray[Any], path: Path, *, format: str) -> Columns | Raw
         raise InputError(
             path, "classes stored as bfloat16, which holds whole numbers up to 256 only", fix="Save them as int16."
         )
-    is_transposed = array.ndim == 2 and array.shape[0] in _CLASS_COUNTS and array.shape[1] > 2 * array.shape[0]
+    # As many rows as a head has outputs, and far more columns: a row a class.
+    is_transposed = array.ndim == 2 and array.shape[0] in head_widths() and array.shape[1] > 2 * array.shape[0]
     if is_transposed and (is_bfloat16(array) or array.dtype.kind in "iuf"):
         scores = ArrayScores(np.ascontiguousarray(array.T), str(path))
         words = f"{format}, all {array.shape[0]:,} outputs"
@@ -99,7 +100,7 @@ def is_narrow_table(array: NDArray[Any]) -> bool:
     if array.ndim != 2 or not 1 < array.shape[1] <= _MOST_TABLE or array.dtype.kind not in "iuf":
         return False
     with np.errstate(invalid="ignore"):
-        head = np.asarray(array[:1000], dtype=np.float64)
+        head = np.asarray(array[:_SAMPLED_ROWS], dtype=np.float64)
         is_whole = (np.isnan(head) | ((np.trunc(head) == head) & (head >= 0))).all(axis=0) & (head > 1).any(axis=0)
     if not is_whole.all():
         return bool(is_whole.any())
@@ -126,7 +127,7 @@ def _holds_ranks(array: NDArray[Any]) -> bool:
     if array.dtype.kind in "iu":
         return True
     with np.errstate(invalid="ignore"):  # a damaged file can hold NaNs that signal
-        head = np.asarray(array[:1000], dtype=np.float64)
+        head = np.asarray(array[:_SAMPLED_ROWS], dtype=np.float64)
     head = head[np.isfinite(head)]
     return bool((np.trunc(head) == head).all() and (head >= 0).all() and (head > array.shape[1]).any())
 

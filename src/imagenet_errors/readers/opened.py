@@ -12,8 +12,10 @@ import lzma
 import mmap
 import os
 import select
+import shutil
 import stat
 import struct
+import tempfile
 import tokenize
 import zipfile
 import zlib
@@ -26,14 +28,20 @@ from typing import Any
 
 import pyarrow as pa
 
+from imagenet_errors.files import MORE_ROOM, unwritable
 from imagenet_errors.problems import InputError, of_the_machine
 
-_MAPPED_FROM = 1 << 26
-"""Bytes from which on a file is mapped and not copied; one that changes while it is read is refused."""
+_HELD_UP_TO = 1 << 30
+"""Bytes up to which a file is held in memory; of a larger one a copy of our own is mapped. The file itself never is: if
+another program cut it short meanwhile, the system would end this one (SIGBUS)."""
 _LARGEST_PIPE = 1 << 31
 _PATIENCE_SECONDS = 5.0
 """How long the first bytes of a pipe are waited for; later ones as long as its writer lives."""
 _PIECE = 1 << 20
+_PACKED_PIECE = 1 << 14
+"""Bytes that are unpacked at once: to 16 MB at most."""
+_MOST_DEFLATED = 1032
+"""Bytes of text that a packed one can stand for at best; files that state more are cut short."""
 _ALWAYS_UNPACKED = 1 << 26
 _MOST_UNPACKED = 20
 """A packed text may unpack to 64 MB, a larger one to 20 times its size; predictions shrink to a tenth at best."""
@@ -96,11 +104,11 @@ class Opened:
         _, unpacker = _UNPACKERS[self.packed_by]
         with refusing_damage(self.path):
             text = unpacker(self.content, limit)
-        if len(text) > limit:
+        if text is None:
             raise InputError(
                 self.path,
                 f"{len(self.content):,} bytes that unpack to more than {limit:,}",
-                fix="No predictions shrink so much. If these do, unpack the file first.",
+                fix="No predictions shrink so much: is the file whole? If it is, unpack it first.",
             )
         return replace(self, content=memoryview(text), packed=self.content)
 
@@ -127,37 +135,63 @@ class Opened:
         return replace(self, content=memoryview(text), packed=self.content)
 
 
-def _gunzipped(packed: memoryview, limit: int) -> bytes | bytearray:
-    n_stated = int.from_bytes(packed[-4:], "little")
-    if n_stated > limit:
-        return bytes(limit + 1)  # what the last bytes state need not be unpacked
-    return _streamed(packed, limit, lambda: zlib.decompressobj(wbits=31))
+def _gunzipped(packed: memoryview, limit: int) -> bytes | None:
+    """Return the text of all members, None if it is longer than the limit; zeros after a member are passed over.
+
+    Raises
+    ------
+    EOFError
+        The last member is cut short.
+    """
+    n_stated = int.from_bytes(packed[-4:], "little")  # of the last member; what no packing reaches was cut short
+    if limit < n_stated <= _MOST_DEFLATED * len(packed):
+        return None
+    pieces: list[bytes] = []
+    at, n_bytes = 0, 0
+    while at < len(packed):
+        unpack = zlib.decompressobj(wbits=31)
+        while not unpack.eof:
+            part = packed[at : at + _PACKED_PIECE]
+            if not len(part):
+                raise EOFError(_CUT_SHORT)
+            pieces.append(unpack.decompress(part))
+            at += len(part) - len(unpack.unused_data)
+            n_bytes += len(pieces[-1])
+            if n_bytes > limit:
+                return None
+        if at < len(packed) and not packed[at]:
+            at = len(packed) - len(bytes(packed[at:]).lstrip(b"\0"))
+    return b"".join(pieces)
 
 
-def _streamed(packed: memoryview, limit: int, start: Callable[[], Any]) -> bytearray:
-    """Unpack streams that lie one behind another, up to one byte more than the limit."""
+def _streamed(packed: memoryview, limit: int, start: Callable[[], Any]) -> bytearray | None:
+    """Return the text of streams that lie one behind another, None if it is longer than the limit."""
     text, rest = bytearray(), packed
-    while len(rest) and len(text) <= limit:
+    while len(rest):
         unpack = start()
         text += unpack.decompress(rest, limit + 1 - len(text))
-        if len(text) <= limit and not unpack.eof:
-            raise EOFError("compressed file ended before the end-of-stream marker was reached")
+        if len(text) > limit:
+            return None
+        if not unpack.eof:
+            raise EOFError(_CUT_SHORT)
         rest = unpack.unused_data.lstrip(b"\0")
     return text
 
 
-def _from_zstd(packed: memoryview, limit: int) -> bytes:
+def _from_zstd(packed: memoryview, limit: int) -> bytes | None:
     with pa.input_stream(pa.py_buffer(packed), compression="zstd") as stream:
-        return bytes(stream.read(limit + 1))
+        text = bytes(stream.read(limit + 1))
+    return None if len(text) > limit else text
 
 
-_UNPACKERS: dict[str, tuple[bytes, Callable[[memoryview, int], bytes | bytearray]]] = {
+_CUT_SHORT = "compressed file ended before the end-of-stream marker was reached"
+_UNPACKERS: dict[str, tuple[bytes, Callable[[memoryview, int], bytes | bytearray | None]]] = {
     "gzip": (b"\x1f\x8b", _gunzipped),
     "bzip2": (b"BZh", lambda packed, limit: _streamed(packed, limit, bz2.BZ2Decompressor)),
     "xz": (b"\xfd7zXZ", lambda packed, limit: _streamed(packed, limit, lzma.LZMADecompressor)),
     "zstd": (b"\x28\xb5\x2f\xfd", _from_zstd),
 }
-"""Kind -> how its files begin, and what unpacks them up to a limit of bytes and one more."""
+"""Kind -> how its files begin, and what unpacks them up to a limit of bytes."""
 
 
 class _Stream(io.RawIOBase):
@@ -209,20 +243,45 @@ def opened(path: Path) -> Iterator[Opened]:
         os.close(handle)
         raise InputError(path, "this is a folder, not a file", fix="Name the files in it.")
     with os.fdopen(handle, "rb", buffering=0) as file:
-        yield Opened(path, memoryview(_content(file, before, path)))
-        after = os.fstat(handle)
-        if stat.S_ISREG(before.st_mode) and (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
-            raise InputError(
-                path, "the file changed while it was read", fix="Wait until it is written, then try again."
-            )
+        try:
+            yield Opened(path, memoryview(_content(file, before, path)))
+        except InputError as error:
+            if _is_changed(before, os.fstat(handle)):  # what is amiss in it may be no more than that
+                raise changed(path) from error
+            raise
+        if _is_changed(before, os.fstat(handle)):
+            raise changed(path)
+
+
+def _is_changed(before: os.stat_result, after: os.stat_result) -> bool:
+    return stat.S_ISREG(before.st_mode) and state_of(before) != state_of(after)
+
+
+def state_of(facts: os.stat_result) -> tuple[int, int]:
+    """Return what changes with a file's content: its size in bytes, and when it was written, in nanoseconds."""
+    return facts.st_size, facts.st_mtime_ns
+
+
+def changed(path: Path) -> InputError:
+    """Return what to tell of a file that is written to while it is read."""
+    return InputError(path, "the file changed while it was read", fix="Wait until it is written, then try again.")
 
 
 def _content(file: io.FileIO, facts: os.stat_result, path: Path) -> bytes | mmap.mmap:
     if not stat.S_ISREG(facts.st_mode):
         return _from_pipe(file, path)
-    if facts.st_size < _MAPPED_FROM:
-        return file.readall()
-    return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return file.readall() if facts.st_size <= _HELD_UP_TO else _own_copy(file)
+
+
+def _own_copy(file: io.FileIO) -> bytes | mmap.mmap:
+    """Map a copy without a name on the disk for temporary files, which goes with the map."""
+    try:
+        with tempfile.TemporaryFile() as copy:
+            shutil.copyfileobj(file, copy, _PIECE)
+            copy.flush()
+            return mmap.mmap(copy.fileno(), 0, access=mmap.ACCESS_READ) if copy.tell() else b""
+    except OSError as error:
+        raise unwritable(Path(tempfile.gettempdir()), error, fix=MORE_ROOM) from None
 
 
 def _from_pipe(file: io.FileIO, path: Path) -> bytes:
@@ -232,7 +291,7 @@ def _from_pipe(file: io.FileIO, path: Path) -> bytes:
     poll.register(file, select.POLLIN | select.POLLHUP)
     parts: list[bytes] = []
     n_bytes = 0
-    while poll.poll(None if parts else _PATIENCE_SECONDS * 1000):
+    while poll.poll(None if parts else _PATIENCE_SECONDS * 10**3):
         part = file.read(_PIECE)
         if not part:
             return b"".join(parts)

@@ -8,13 +8,14 @@ mistake is kin of what the image shows."""
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError
-from imagenet_errors.readers.class_axis import DEVKIT, class_axis
+from imagenet_errors.readers.class_axis import BACKGROUND_FIRST, DEVKIT, class_axis
 
 ENOUGH_ROWS = 20
 """Below this many rows, an all-wrong file and a misordered one cannot be told apart."""
@@ -25,6 +26,7 @@ _CLEARLY_BETTER = 3
 neighbouring classes (wnids sort kin together) are as frequent in either direction."""
 MIN_DEVIATIONS = 4.0
 """Of 2,000 shuffled files of 20 to 200 rows one exceeded this; mistakes fall short in 1 of 40 files of 20."""
+_CLEARLY_NOT_SHUFFLED = 2.5
 _SAME_LABEL = 0.3
 """How often two predictions of one class have the same label. A model of accuracy a with its classes renamed:
 a squared (AlexNet 0.35, the best 0.7); mistakes only: 0.05 to 0.3, above that only where they are close
@@ -57,10 +59,10 @@ def suspicion(label: NDArray[np.integer], top1: NDArray[np.integer], labels: Lab
     right = float(np.mean(top1 == label))
     shift = fitting_shift(label, top1)
     if shift:
-        return _shifted(right, float(np.mean(top1 + shift == label)), shift)
-    if not is_chance(label, top1):
+        return _shifted(right, float(np.mean(top1 + shift == label)), shift, labels)
+    if not is_chance(label, top1) or _beats_few_classes(label, top1):
         return None
-    deviations = kinship(label, top1, labels)
+    deviations = kinship(label, top1, labels) if _are_synsets(labels) else 0.0
     n_classes, agreement = _agreement(label, top1)
     if n_classes >= _ENOUGH_CLASSES and agreement > _SAME_LABEL and deviations < _CLOSE_KIN * len(label) ** 0.5:
         return _relabelled(right, agreement, axis_that_fits(label, top1, labels))
@@ -78,11 +80,27 @@ def is_chance(label: NDArray[np.integer], top1: NDArray[np.integer]) -> bool:
 
     That is 2 % (a permutation of the classes leaves some in place), or what shuffling these predictions
     gives: about one right in a file of distinct labels, however short it is, and four deviations more."""
+    expected, deviation = _by_shuffling(label, top1)
+    return bool(np.sum(top1 == label) <= max(_CHANCE * len(label), expected + 4 * deviation + 1))
+
+
+def _by_shuffling(label: NDArray[np.integer], top1: NDArray[np.integer]) -> tuple[float, float]:
+    """Return how many predictions would be right in another order, and the deviation, as if rows were drawn."""
     n_classes = 1 + int(max(label.max(initial=0), top1.max(initial=0)))
     counts = (np.bincount(side, minlength=n_classes).astype(np.float64) for side in (label, top1))
-    by_shuffling = float(np.dot(*counts)) / max(1, len(label))
-    luck = by_shuffling + 4 * by_shuffling**0.5 + 1
-    return bool(np.sum(top1 == label) <= max(_CHANCE * len(label), luck))
+    expected = float(np.dot(*counts)) / max(1, len(label))
+    return expected, (expected * (1 - expected / max(1, len(label)))) ** 0.5
+
+
+def _beats_few_classes(label: NDArray[np.integer], top1: NDArray[np.integer]) -> bool:
+    """Say whether few rows of few classes are right more often than shuffled ones, if not by far.
+
+    Chance alone makes many right there: 24 images of 4 classes would have to be right in two thirds, which models need
+    not be. Of 100 shuffled files less than one is taken for a model's.
+    """
+    expected, deviation = _by_shuffling(label, top1)
+    is_few = expected > _CHANCE * len(label)
+    return is_few and bool(np.sum(top1 == label) > expected + _CLEARLY_NOT_SHUFFLED * deviation)
 
 
 def fits_clearly(label: NDArray[np.integer], top1: NDArray[np.integer]) -> bool:
@@ -100,12 +118,12 @@ def fitting_shift(label: NDArray[np.integer], top1: NDArray[np.integer]) -> int:
     return best if by_shift[best] > max(_CLEARLY_RIGHT, _CLEARLY_BETTER * others) else 0
 
 
-def _shifted(right: float, shifted: float, shift: int) -> Suspicion:
+def _shifted(right: float, shifted: float, shift: int, labels: LabelSpace) -> Suspicion:
     found = f"{right:.2%} are right as written, {shifted:.2%} with every class index {shift:+d}"
-    if shift < 0:
-        flag = "Pass --class-axis 1001 (a background class in front)."
+    if shift < 0 and labels.is_imagenet:
+        flag = f"Pass --class-axis {BACKGROUND_FIRST} (a background class in front)."
     else:
-        flag = "Write indices 0..999, or pass --class-axis FILE (a wnid a line, in output order)."
+        flag = f"Write indices 0..{len(labels) - 1}, or pass --class-axis FILE (a wnid a line, in output order)."
     return Suspicion(f"class indices are shifted: {found}", f"{flag} {ALL_MISTAKES}")
 
 
@@ -137,6 +155,20 @@ def _shuffled_mean(
     mean = float(of_labels @ by_label)
     centred = shared - by_label[:, None] - by_top1[None, :] + mean
     return mean, float(np.sqrt(of_labels @ (centred**2) @ of_top1 / (n_rows - 1)))
+
+
+def _are_synsets(labels: LabelSpace) -> bool:
+    """Say whether WordNet knows every class: only then is kinship known."""
+    return shared_ancestors(labels) is not None
+
+
+@lru_cache(maxsize=1)
+def shared_ancestors(labels: LabelSpace) -> NDArray[np.float32] | None:
+    """Return what common_ancestors returns, None where a class is no WordNet synset."""
+    try:
+        return common_ancestors(labels)
+    except InputError:
+        return None
 
 
 def common_ancestors(labels: LabelSpace) -> NDArray[np.float32]:
@@ -187,6 +219,8 @@ def folders_moved(label: NDArray[np.integer], top1: NDArray[np.integer], labels:
 
 def axis_that_fits(label: NDArray[np.integer], top1: NDArray[np.integer], labels: LabelSpace) -> str:
     """Return the known order of classes in which most predictions are right; empty for none."""
+    if not labels.is_imagenet:
+        return ""
     axis = class_axis(DEVKIT, labels)
     return axis.name if np.mean(axis.classes_of(top1) == label) > _CLEARLY_RIGHT else ""
 

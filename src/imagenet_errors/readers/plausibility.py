@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imagenet_errors.problems import counted
-from imagenet_errors.readers.order import AS_IT_IS, ENOUGH_ROWS, Suspicion, fitting_shift
+from imagenet_errors.readers.order import AS_IT_IS, ENOUGH_ROWS, Suspicion, fitting_shift, shared_ancestors
 from imagenet_errors.readers.order import suspicion as order_suspicion
 from imagenet_errors.readers.places import ROWS_OF_BLOCKS, inner_order, lacks_other_labels, lost_rows
-from imagenet_errors.readers.reading import Reading, shared_ancestors
+from imagenet_errors.readers.reading import Reading
 
 _ROWS_OF_TRUTH = 100
 """The best models are right in 93 %: of honest files of 100 images one in 1,400 would have no mistake."""
@@ -60,7 +60,7 @@ _RUN_ROWS = (10.0, 40.0)
 most 2.8, their mistakes alone 20.8; a class folder missing in the middle of 1,300 images: 260."""
 _ACCURATE = 0.2
 """From here on a file is no file of mistakes only."""
-_ROWS_OF_RUNS = 1_000
+_ROWS_OF_RUNS = 10**3
 
 _ROWS_A_CLASS = 40
 _ROWS_RIGHT = 0.45
@@ -101,7 +101,7 @@ def judge(reading: Reading) -> Judgement:
         are = "is" if len(reading) == 1 else "are"
         return Judgement(None, (f"{n_rows} {are} too few to tell whether rows and classes are in order ({right})",))
     unchecked = [check.fault for check in CHECKS if check.lacks_power(reading)]
-    notes = (f"{n_rows}: too few, or too few right, to exclude {'; '.join(unchecked)}",) if unchecked else ()
+    notes = (f"{n_rows}: too few, or too few right, to check for {'; '.join(unchecked)}",) if unchecked else ()
     return Judgement(None, (*notes, *_twins(reading)))
 
 

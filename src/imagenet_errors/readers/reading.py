@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 
 from imagenet_errors.images import ImageIndex, val_numbers
 from imagenet_errors.labels import LabelSpace
-from imagenet_errors.problems import InputError
 from imagenet_errors.readers.annotations import read_real
-from imagenet_errors.readers.order import common_ancestors
 from imagenet_errors.tables import Annotations
 
 _FEW = 0.01
@@ -148,12 +146,3 @@ def other_labels(annotations: Annotations, labels: LabelSpace) -> OtherLabels | 
     padded = np.full((len(accepted), width), -1, dtype=np.int16)
     padded[accepted.owners, np.arange(len(accepted.values)) - accepted.offsets[accepted.owners]] = accepted.values
     return _counted_labels(padded, padded, annotations.label.astype(np.int64), len(labels))
-
-
-@lru_cache(maxsize=1)
-def shared_ancestors(labels: LabelSpace) -> NDArray[np.float32] | None:
-    """Return how many WordNet hypernyms two classes share, float32 [C, C]; None where classes are not in WordNet."""
-    try:
-        return common_ancestors(labels)
-    except InputError:  # classes of another data set need not be in WordNet
-        return None

@@ -32,6 +32,7 @@ from imagenet_errors.readers.values import class_indices, has_no_value, numbers,
 _SEPARATED = re.compile(rb"[,;|\t\[{]")
 _ORDER = frozenset(("index", "idx", "id", "row", "position", "order", "place", "number", "no"))
 """Words in the header of a column that numbers the rows."""
+_MOST_DIGITS = 18
 _SEVERAL = 20
 _YES = ("true", "t", "yes", "y", "1", "1.0", "x")
 _NO = ("false", "f", "no", "n", "0", "0.0", "", "null", "none", "nan")
@@ -190,7 +191,7 @@ class _Cells:
         encoded = pc.dictionary_encode(texts)
         distinct = encoded.dictionary.to_pylist()
         meant = label_texts(labels).classes_of([text for text in distinct if not text.lstrip("+-").isdecimal()])
-        by_code = np.array([meant[text] if text in meant else int(text) for text in distinct], dtype=np.int64)
+        by_code = np.array([meant[text] if text in meant else _number(text) for text in distinct], dtype=np.int64)
         codes = encoded.indices.to_numpy()
         index: NDArray[np.int64] = by_code[codes]
         named = np.array([text in meant and meant[text] < 0 for text in distinct])[codes]
@@ -236,6 +237,11 @@ class _Cells:
         pairs = np.unique(owners << 16 | index)
         offsets = np.searchsorted(pairs, np.arange(len(array) + 1) << 16).astype(np.int32)
         return pa.ListArray.from_arrays(pa.array(offsets), pa.array((pairs & 0xFFFF).astype(np.int16)))
+
+
+def _number(text: str) -> int:
+    """Return a whole number; one of more digits than int64 holds is outside of every class axis anyway."""
+    return int(text) if len(text) <= _MOST_DIGITS else 10**_MOST_DIGITS
 
 
 def read_names(path: Path) -> pa.StringArray:

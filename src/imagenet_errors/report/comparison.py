@@ -24,7 +24,7 @@ _CORRECT = ERROR_TYPES.index("correct")
 N_PEERS = 10
 """A model's peers are so many models of the run whose multi-label accuracy is nearest to its own."""
 NEARLY_ALL = 0.9
-_CHUNK = 8192
+_CHUNK = 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,13 +74,20 @@ class Comparison:
 
         1 for the same images, 0 for chance, NaN where it is undefined.
         """
-        n = self.n_images
-        if not n:
-            return float("nan")
-        wrong = self.moves[_IS_ERROR].sum() / n, self.moves[:, _IS_ERROR].sum() / n
-        observed = (self.moves[_CORRECT, _CORRECT] + self.n_both) / n
-        expected = wrong[0] * wrong[1] + (1 - wrong[0]) * (1 - wrong[1])
-        return float((observed - expected) / (1 - expected)) if expected < 1 else float("nan")
+        return float(kappas(self.moves[None])[0])
+
+
+def kappas(moves: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return float64 [P]: the error consistency of each of P comparisons, from their moves int64 [P, T, T]."""
+    n = moves.sum(axis=(1, 2)).astype(np.float64)
+    n[n == 0] = np.nan
+    right = moves[:, _CORRECT].sum(axis=1) / n, moves[:, :, _CORRECT].sum(axis=1) / n
+    both_right = moves[:, _CORRECT, _CORRECT] / n
+    observed = 1 - right[0] - right[1] + 2 * both_right
+    expected = right[0] * right[1] + (1 - right[0]) * (1 - right[1])
+    beyond = np.full(len(n), np.nan)
+    np.divide(observed - expected, 1 - expected, out=beyond, where=expected < 1)
+    return beyond
 
 
 def compare(run: RunTables, a: int, b: int) -> Comparison:
@@ -100,7 +107,7 @@ def all_comparisons(run: RunTables, *, most: int) -> list[Comparison]:
     if not pairs:
         return []
     a, b = np.array(pairs).T
-    return _compared(pairs, _all_moves(run.error_type[:n_models])[a, :, b], _all_same(run, n_models)[a, b])
+    return _compared(pairs, _all_moves(run.error_type[:n_models], a, b), _all_same(run, n_models)[a, b])
 
 
 def _compared(
@@ -114,30 +121,49 @@ def _compared(
     return [Comparison(a, b, move, same, p) for (a, b), move, same, p in rows]
 
 
-def _all_moves(error_type: NDArray[np.int8]) -> NDArray[np.int64]:
-    """Return int64 [M, T, M, T]: images by model, its type, other model, its type; a product of indicators."""
-    n_models, n_images = error_type.shape
-    shape = (n_models, _N_TYPES, n_models, _N_TYPES)
-    total = np.zeros((n_models * _N_TYPES,) * 2, dtype=np.int64)
-    types = np.arange(_N_TYPES, dtype=np.int8)[None, :, None]
+def _all_moves(error_type: NDArray[np.int8], a: NDArray[np.integer], b: NDArray[np.integer]) -> NDArray[np.int64]:
+    """Return int64 [P, T, T]: images by type in model a, type in model b, for P pairs of models.
+
+    Counted are the types of errors alone, over the images that any model gets wrong; what is right in either model is
+    what is left of the images that both were evaluated on.
+    """
+    kinds = np.unique(error_type[error_type > 0])
+    seen = _product((error_type != NOT_EVALUATED)[:, None])[a, 0, b, 0]
+    some_wrong = error_type[:, (error_type > 0).any(axis=0)]
+    indicated = np.append(kinds, NOT_EVALUATED)  # the last: images that the model was not evaluated on
+    counts = _product(some_wrong[:, None] == indicated[None, :, None])
+    of_each = np.einsum("mkmk->mk", counts)[:, :-1]
+    both = counts[a, :, b]
+    wrong = both[:, :-1, :-1]
+    moves = np.zeros((len(a), _N_TYPES, _N_TYPES), dtype=np.int64)
+    moves[:, kinds[:, None], kinds] = wrong
+    moves[:, kinds, _CORRECT] = of_each[a] - both[:, :-1, -1] - wrong.sum(axis=2)
+    moves[:, _CORRECT, kinds] = of_each[b] - both[:, -1, :-1] - wrong.sum(axis=1)
+    moves[:, _CORRECT, _CORRECT] = seen - moves.sum(axis=(1, 2))
+    return moves
+
+
+def _product(is_so: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return int64 [M, K, M, K]: over how many images two claims of bool [M, K, I] hold together."""
+    n_models, n_claims, n_images = is_so.shape
+    total = np.zeros((n_models * n_claims,) * 2, dtype=np.float32)  # exact below 2 ** 24 images
     for start in range(0, n_images, _CHUNK):
-        is_type = (error_type[:, None, start : start + _CHUNK] == types).astype(np.float32)  # exact below 2 ** 24
-        rows = is_type.reshape(len(total), -1)
-        total += (rows @ rows.T).astype(np.int64)
-    return total.reshape(shape)
+        rows = is_so[:, :, start : start + _CHUNK].astype(np.float32).reshape(len(total), -1)
+        total += rows @ rows.T
+    return total.astype(np.int64).reshape(n_models, n_claims, n_models, n_claims)
 
 
 def _all_same(run: RunTables, n_models: int) -> NDArray[np.int64]:
     """Return int64 [M, M]: how many errors two models share."""
     cases = run.cases
     of = np.repeat(np.arange(len(cases)), cases.n_makers)
-    total = np.zeros((n_models, n_models), dtype=np.int64)
+    total = np.zeros((n_models, n_models), dtype=np.float32)
     for start in range(0, len(cases), _CHUNK):
         inside = slice(cases.offsets[start], cases.offsets[min(start + _CHUNK, len(cases))])
         makes = np.zeros((len(run.models), _CHUNK), dtype=np.float32)
         makes[cases.makers[inside], of[inside] - start] = 1
-        total += (makes[:n_models] @ makes[:n_models].T).astype(np.int64)
-    return total
+        total += makes[:n_models] @ makes[:n_models].T
+    return total.astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.datasets import IMAGENET
+from imagenet_errors.runs.directory import SUMMARY, read_run_table
 from imagenet_errors.runs.manifest import read_manifest
 
 LAYOUT = 1
@@ -37,11 +38,9 @@ def exchange_writers(run: Path) -> dict[str, Callable[[pa.Table], str]]:
     InputError
         The folder is no whole run directory.
     """
-    import pyarrow.parquet as pq
-
     manifest = read_manifest(run)
-    labels, dataset = Path(manifest.annotations).name, Path(manifest.dataset).stem
-    rows = pq.read_table(run / "summary.parquet", columns=["model", "n_evaluated"]).to_pylist()
+    labels, dataset = manifest.labels_used, manifest.images_of
+    rows = read_run_table(run / "summary.parquet", SUMMARY, needed=("model", "n_evaluated"), only=True).to_pylist()
     judged_on = {row["model"]: f"{row['n_evaluated']:,} images with {labels} labels" for row in rows}
     return {"json": to_json, "model-card": partial(to_model_card, judged_on=judged_on, dataset=dataset)}
 

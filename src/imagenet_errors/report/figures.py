@@ -30,15 +30,13 @@ from imagenet_errors.report.factors import FactorRates, factor_figure, factors_c
 from imagenet_errors.report.fits import TWO_PIECE_SPLIT, LinearFit, curve, fit_line, two_piece
 from imagenet_errors.report.looks import (
     ACCURACY_NAME,
-    ACCURACY_RANGE,
     ERRORS_NAME,
     SEVERE,
     in_prose,
     look_of,
     looks,
-    most_percent,
 )
-from imagenet_errors.report.points import GROUPINGS, Category, Points, categories, comparable, error_types
+from imagenet_errors.report.points import GROUPINGS, Category, Points, categories, comparable, error_types, scale_of
 from imagenet_errors.shipped import needs
 
 if TYPE_CHECKING:
@@ -214,7 +212,7 @@ def portion_figure(request: FigureRequest, kinds: Sequence[Category], names: Seq
     """
     figure, grid = _panel_grid(len(request.points.groups))
     for axis, group in zip(grid.ravel(), request.points.groups, strict=False):
-        _frame(axis, names, among=among, title=group)
+        _frame(axis, request, names, among=among, title=group)
         if request.behind is not None and group in request.behind.groups:
             x, y = _xy(request.behind, names, request, among=among, group=group)
             axis.scatter(x, y, s=7, color=_CLOUD, linewidths=0, alpha=0.6)
@@ -258,7 +256,7 @@ def two_piece_figure(request: FigureRequest) -> Figure:
 
     figure = Figure(figsize=(5.0, 3.6), layout="constrained")
     axis = figure.subplots()
-    _frame(axis, (SEVERE,), among="multi_label", title="")
+    _frame(axis, request, (SEVERE,), among="multi_label", title="")
     if request.behind is not None:
         x, y = _xy(request.behind, (SEVERE,), request, among="multi_label", group="all")
         axis.scatter(x, y, s=8, color=_CLOUD, linewidths=0, alpha=0.6)
@@ -313,14 +311,14 @@ def _type_legend(figure: Figure, points: Points) -> None:
     there = [look for place, look in enumerate(looks()) if place and points.counts[:, 0, place].any()]
     handles = [Patch(color=look.light, label=in_prose(look.name)) for look in there]
     if points.open_types:
-        handles.append(Patch(facecolor="white", edgecolor=_SOFT, hatch="///", label="hangs on missing evidence"))
+        handles.append(Patch(facecolor="white", edgecolor=_SOFT, hatch="///", label="depends on missing evidence"))
     figure.legend(handles=handles, loc="outside lower center", ncols=min(4, len(handles)), fontsize=6.5)
 
 
 def dumbbell(request: FigureRequest) -> Figure:
     """Return few models' shares of multi-label errors, a panel for each type, beside the line through the published.
 
-    Types that hang on missing evidence stand together, as far as their share is exact only together.
+    Types that depend on missing evidence stand together, as far as their share is exact only together.
     """
     from matplotlib.figure import Figure
 
@@ -386,9 +384,10 @@ def _slope_text(fit: LinearFit | None, where: str) -> str:
     return f"{where} MLA {TWO_PIECE_SPLIT:.0f}: {fit.slope:+.2f} pp per MLA point ({fit.n} models)".replace("-", "−")
 
 
-def _frame(axis: Axes, names: Sequence[str], *, among: str, title: str) -> None:
-    axis.set_xlim(*ACCURACY_RANGE[among])
-    axis.set_ylim(0, min(100.0, sum(most_percent(name) for name in names)))
+def _frame(axis: Axes, request: FigureRequest, names: Sequence[str], *, among: str, title: str) -> None:
+    scale = scale_of(names, among=among, ours=request.points, published=request.behind)
+    axis.set_xlim(*scale.x)
+    axis.set_ylim(0, scale.most)
     if title:
         axis.set_title(title, loc="left")
 
@@ -423,6 +422,8 @@ def _name_points(axis: Axes, models: Sequence[str], x: Any, y: Any) -> None:
     known = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
     if not len(known):
         return
+    from matplotlib.patheffects import withStroke
+
     renderer = axis.figure.canvas.get_renderer() if hasattr(axis.figure.canvas, "get_renderer") else None
     taken: list[Any] = []
     for model in _worth_naming(known, x, y)[:_MOST_NAMED]:
@@ -430,7 +431,7 @@ def _name_points(axis: Axes, models: Sequence[str], x: Any, y: Any) -> None:
         for dx, dy, align in ((4, 3, "left"), (-4, 3, "right"), (4, -7, "left"), (-4, -7, "right")):
             text = axis.annotate(
                 models[model], (x[model], y[model]), (dx, dy), textcoords="offset points", ha=align, fontsize=5.5,
-                color=_INK, parse_math=False,
+                color=_INK, parse_math=False, zorder=6, path_effects=[withStroke(linewidth=1.6, foreground="white")],
             )  # fmt: skip
             box = text.get_window_extent(renderer)
             if axis.bbox.x0 <= box.x0 and box.x1 <= axis.bbox.x1 and not any(box.overlaps(other) for other in taken):
@@ -440,9 +441,11 @@ def _name_points(axis: Axes, models: Sequence[str], x: Any, y: Any) -> None:
 
 
 def _worth_naming(known: Any, x: Any, y: Any) -> list[int]:
-    """Return models by how much their name tells: the most accurate, the extremes, then those far from the line."""
-    fit = fit_line(x[known], y[known])
-    off = np.abs(y[known] - fit.at(x[known])) if fit is not None else np.zeros(len(known))
+    """Return models by how much their name tells: the most accurate, the extremes, then those far from the trend."""
+    fit, smooth = fit_line(x[known], y[known]), curve(x[known], y[known])
+    off = np.zeros(len(known))
+    if fit is not None:
+        off = np.abs(y[known] - (fit.at(x[known]) if smooth is None else np.interp(x[known], *smooth)))
     first = [
         known[np.argmax(x[known])],
         known[np.argmin(y[known])],

@@ -22,7 +22,7 @@ from imagenet_errors.runs.tables import NOT_EVALUATED, RunTables
 
 SURE = 0.9
 """A model that gives its answer more than this is confident of it."""
-_CONFIDENCE_STEPS = 1000  # as the page keeps them
+_CONFIDENCE_STEPS = 10**3  # as the page keeps them
 _LEAST_EXCESS = 1.0
 _FEWEST_PEERS = 3
 KEYS = ("superclass", "label")
@@ -88,6 +88,41 @@ class Severities:
         """int64 [M, C]: severe errors of each model by class."""
         return np.stack([self.count(images) for images in self.is_severe])
 
+    @cached_property
+    def seen_per_class(self) -> NDArray[np.int64]:
+        """int64 [M, C]: how many images each model was evaluated on, by class."""
+        return np.stack([self.count(kinds != NOT_EVALUATED) for kinds in self.run.error_type])
+
+    @cached_property
+    def peers(self) -> tuple[NDArray[np.int64], ...]:
+        """For each model, the places of the models that it is compared with."""
+        return tuple(peers_of(self.run, model) for model in range(len(self.run.models)))
+
+    def expected(self, over: str) -> NDArray[np.float64]:
+        """Return float64 [M, C]: severe errors by class at a model's ``average`` rate, or spread like its ``peers``."""
+        basis = self.seen_per_class
+        if over == "peers":
+            basis = np.stack([self.per_class[peers].sum(axis=0) for peers in self.peers])
+        total, whole = self.per_class.sum(axis=1), np.maximum(basis.sum(axis=1), 1)
+        expected: NDArray[np.float64] = basis * (total / whole)[:, None]
+        return expected
+
+    @cached_property
+    def _counts(self) -> dict[tuple[str, str], NDArray[np.float64]]:
+        return {}
+
+    def counts(self, key: str, over: str) -> NDArray[np.float64]:
+        """Return float64 [5, M, n]: severe errors, images, expected errors, and the excess's bounds.
+
+        ``key``: by class of the ``label``, or by its ``superclass``.
+        """
+        if (key, over) not in self._counts:
+            sums = np.stack([self.per_class, self.seen_per_class, self.expected(over)])
+            sums = sums @ self.membership.T if key == "superclass" else sums
+            low, high = (np.nan_to_num(bound) * sums[1] - sums[2] for bound in wilson(sums[0], sums[1]))
+            self._counts[key, over] = np.stack([*sums, low, high])
+        return self._counts[key, over]
+
     def count(self, images: Bools) -> NDArray[np.int64]:
         """Return int64 [C]: how many of the images (bool [I]) are of each class."""
         return np.bincount(self.run.label[images], minlength=self.n_classes)
@@ -133,49 +168,22 @@ class Situation:
         return seen
 
     @cached_property
-    def seen_per_class(self) -> NDArray[np.int64]:
-        """int64 [C]: how many of these are of each class."""
-        return self.among.count(self.seen)
-
-    @cached_property
     def weight(self) -> NDArray[np.float64]:
         """float64 [I]: percentage points of MLA that one more right image is worth."""
-        per_class = self.seen_per_class
+        per_class = self.among.seen_per_class[self.model]
         worth: NDArray[np.float64] = 100 / (np.maximum(per_class, 1) * max(1, int((per_class > 0).sum())))
         return worth[self.run.label]
 
-    @cached_property
+    @property
     def peers(self) -> NDArray[np.int64]:
         """The places of the models that it is compared with."""
-        return peers_of(self.run, self.model)
+        return self.among.peers[self.model]
 
     @cached_property
     def n_peers_wrong(self) -> NDArray[np.int64]:
         """int64 [I]: how many of its peers get each image wrong."""
         counts: NDArray[np.int64] = self.among.is_wrong[self.peers].sum(axis=0)
         return counts
-
-    def expected(self, over: str) -> NDArray[np.float64]:
-        """Return float64 [C]: severe errors by class at the ``average`` rate, or spread as those of its ``peers``."""
-        total = self.is_severe.sum()
-        basis = self.seen_per_class if over == "average" else self.among.per_class[self.peers].sum(axis=0)
-        return basis.astype(np.float64) * (int(total) / max(1, int(basis.sum())))
-
-    @cached_property
-    def _counts(self) -> dict[tuple[str, str], NDArray[np.float64]]:
-        return {}
-
-    def counts(self, key: str, over: str) -> NDArray[np.float64]:
-        """Return float64 [5, n]: severe errors, images, expected errors, and the excess's bounds.
-
-        ``key``: by class of the ``label``, or by its ``superclass``.
-        """
-        if (key, over) not in self._counts:
-            sums = np.stack([self.among.per_class[self.model], self.seen_per_class, self.expected(over)])
-            sums = sums @ self.among.membership.T if key == "superclass" else sums
-            low, high = (np.nan_to_num(bound) * sums[1] - sums[2] for bound in wilson(sums[0], sums[1]))
-            self._counts[key, over] = np.stack([*sums, low, high])
-        return self._counts[key, over]
 
     def lead(
         self, kind: str, group: Bools, question: Mapping[str, str | int], *, bounds: tuple[float, float, float] | None
@@ -233,15 +241,12 @@ def _group_leads(situation: Situation) -> list[Lead]:
 
 
 def _group_lead(situation: Situation, row: Excess) -> Lead:
-    members = [row.place] if row.key == "label" else _members(situation, row.place)
-    group = situation.is_severe & np.isin(situation.run.label, members)
+    labels = situation.run.label
+    is_member = labels == row.place if row.key == "label" else (situation.among.membership[row.place] > 0)[labels]
+    group = situation.is_severe & is_member
     kind = "peers" if row.over == "peers" else {"label": "class"}.get(row.key, row.key)
     lead = situation.lead(kind, group, {row.key: row.place}, bounds=(row.expected, row.low, row.high))
     return replace(lead, n_images=row.n_images)
-
-
-def _members(situation: Situation, row: int) -> NDArray[np.integer]:
-    return np.flatnonzero(situation.among.membership[row])
 
 
 @dataclass(frozen=True)
@@ -263,7 +268,7 @@ def excesses(situation: Situation, key: str, *, over: str = "average", most: int
 
     ``over`` the model's ``average``, or what its ``peers`` have there.
     """
-    severe, seen, expected, low, high = situation.counts(key, over)
+    severe, seen, expected, low, high = situation.among.counts(key, over)[:, situation.model]
     order = [place for place in np.argsort(-low, kind="stable")[:most].tolist() if severe[place]]
     return [
         Excess(
@@ -290,7 +295,8 @@ def _pair_lead(situation: Situation) -> Lead | None:
     of_label = np.bincount(label, minlength=situation.among.n_classes)[pairs // _CODE]
     of_prediction = np.bincount(prediction, minlength=situation.among.n_classes)[pairs % _CODE]
     expected = of_label * of_prediction / len(severe)
-    low, high = poisson(counts)
+    sizes, of = np.unique(counts, return_inverse=True)  # few: the interval's functions are slow
+    low, high = (bound[of] for bound in poisson(sizes))
     place = int(np.argmax(low - expected))
     if low[place] - expected[place] < _LEAST_EXCESS:
         return None

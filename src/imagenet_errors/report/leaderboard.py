@@ -1,7 +1,7 @@
 """A run's models as one table: figures, counts of each error type, facts; sorted, filtered by SQL, and exported.
 
 Everything comes from ``summary.parquet`` and ``distribution.parquet``; nothing is computed again. A type that was not
-measured is null; one that hangs on missing evidence has its bounds beside it, and is never shown as if it were exact.
+measured is null; one that depends on missing evidence has its bounds beside it, and is never shown as if it were exact.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from imagenet_errors.chain import COUNTS_AS, DEFAULT_ORDER, ERROR_TYPES
 from imagenet_errors.files import csv_text
 from imagenet_errors.problems import InputError, printable
 from imagenet_errors.report.points import touched
+from imagenet_errors.runs.directory import TABLES, read_run_table
 from imagenet_errors.runs.manifest import read_manifest
 from imagenet_errors.shipped import needs
 
@@ -55,11 +56,12 @@ def read_leaderboard(run: Path) -> pa.Table:
     InputError
         The folder is no whole run directory.
     """
-    import pyarrow.parquet as pq
-
     manifest = read_manifest(run)
-    summary = pq.read_table(run / "summary.parquet")
-    counts = pq.read_table(run / "distribution.parquet")
+    summary, counts = (
+        read_run_table(run / f"{name}.parquet", schema, needed=needed)
+        for name, (schema, needed) in TABLES.items()
+        if name != "accuracy"
+    )
     whole = counts.filter(pc.equal(counts["group"], "all"))
     hanging = touched(manifest.stages_not_run, (*manifest.requested_stage_order, *DEFAULT_ORDER))
     for error_type in ERROR_TYPES:
@@ -76,13 +78,13 @@ def read_leaderboard(run: Path) -> pa.Table:
 
 
 def _lower_bounds(table: pa.Table) -> list[str]:
-    """Return the accuracies that forgive a type which hangs on missing evidence: with it they would be higher."""
+    """Return the accuracies that forgive a type which depends on missing evidence: with it they would be higher."""
     kinds = {COUNTS_AS[name] for name in ERROR_TYPES if is_partial(table, name)}
     return [name for name, forgives in _FORGIVES.items() if kinds & set(forgives)]
 
 
 def is_partial(table: pa.Table, column: str) -> bool:
-    """Tell whether a column's figures hang on missing evidence, so that a ranking by it is none of whole figures."""
+    """Tell whether a column's figures depend on missing evidence, so that a ranking by it is none of whole figures."""
     return f"{column}_max" in table.column_names
 
 

@@ -10,8 +10,9 @@ Source: Peychev et al., NeurIPS 2023; their statistics of 962 models (eth-sri/au
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import floor
 from pathlib import Path
 from typing import Any
@@ -21,16 +22,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from imagenet_errors.chain import DEFAULT_ORDER, ERROR_TYPES
-from imagenet_errors.datasets import IMAGENET, Dataset
+from imagenet_errors.datasets import Dataset, dataset_names, load_dataset
 from imagenet_errors.labels import GROUPS
 from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR
 from imagenet_errors.problems import InputError
-from imagenet_errors.report.looks import SEVERE
+from imagenet_errors.report.looks import ACCURACY_RANGE, SEVERE, most_percent
 from imagenet_errors.runs.tables import RunTables
 
 Floats = NDArray[np.float64]
 
-SOURCE_NAME = "published"
 _COUNT_COLUMNS = {
     "correct": "num_group_correct",
     "class_overlap": "num_collapsed_mappings",
@@ -43,8 +43,6 @@ _COUNT_COLUMNS = {
 }
 FACTS = ("training_data", "arch_family", "arch_group", "extra_annotations")
 EXACT, BOUNDED, UNKNOWN = 0, 1, 2
-N_EVALUATED_THERE = 18_692
-"""Images that the published figures rest on; another number says that a run's are others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +82,11 @@ class Points:
     def __len__(self) -> int:
         """Return the number of models N."""
         return len(self.models)
+
+    @property
+    def n_images(self) -> int:
+        """The number of images that the first model's figures rest on; 0 without models."""
+        return int(self.counts[:1, 0].sum())
 
     @property
     def is_open(self) -> NDArray[np.bool_]:
@@ -150,21 +153,59 @@ def comparable(severe: str, ours: Points, theirs: Points | None) -> tuple[str, .
     return tuple(name for name in ERROR_TYPES if name in is_open) if severe in is_open else (severe,)
 
 
-def points_of_run(run: RunTables) -> Points:
-    """Return the models of a run; their facts where ``summary.parquet`` has such columns."""
+def points_of_run(run: RunTables, unasked: Collection[str] = ()) -> Points:
+    """Return the models of a run; their facts where ``summary.parquet`` has such columns.
+
+    ``unasked``: stages that those beside the run asked as little (see :func:`unasked_by_all`): no figure hangs on them.
+    """
     figures = run.figures
     facts = {name: tuple(_fact(known, name) for known in figures.facts) for name in FACTS}
     mla, top1 = (100 * figures.accuracies[name] for name in ("mla", "top1_accuracy"))
     least, most = figures.least, figures.most
     order = (*run.manifest.requested_stage_order, *DEFAULT_ORDER)
     state = np.where((least != most).any(axis=1), BOUNDED, EXACT).astype(np.int8)
-    state[:, np.isin(ERROR_TYPES, touched(run.manifest.stages_not_run, order))] = UNKNOWN
+    not_run = [name for name in run.manifest.stages_not_run if name not in unasked]
+    state[:, np.isin(ERROR_TYPES, touched(not_run, order))] = UNKNOWN
     return Points(run.models, figures.counts, least, most, state, mla, top1, facts, figures.groups)
 
 
 def is_like_published(data_set: Dataset) -> bool:
-    """Tell whether a data set is what the published models were judged on: ImageNet's validation images."""
-    return data_set.place == IMAGENET and data_set.labels.is_imagenet
+    """Tell whether there are published figures of the data set, for the classes in hand."""
+    return bool(data_set.published) and data_set.labels.is_imagenet
+
+
+def unasked_by_all(run: RunTables, data_set: Dataset, published: Points | None) -> tuple[str, ...]:
+    """Return the stages that the data set has nothing for, and that explained nothing in the published figures either.
+
+    Neither side asked them, so the shares of the types asked later compare.
+    """
+    if published is None:
+        return ()
+    ours = run.manifest.stages_not_run
+    never = [name for name in data_set.not_run if name in ours and name in ERROR_TYPES]
+    return tuple(name for name in never if not published.counts[:, :, ERROR_TYPES.index(name)].any())
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The axes of a plot of shares against accuracy, in percent: ``x`` from and to, ``most`` of the share from 0 on."""
+
+    x: tuple[float, float]
+    most: float
+
+
+def scale_of(names: Sequence[str], *, among: str, ours: Points, published: Points | None) -> Scale:
+    """Return the fixed scale, so that figures compare; the whole one where it leaves the published models out.
+
+    Without published models, the accuracy's whole range is for runs most of whose models lie below the fixed one.
+    """
+    fixed, most = ACCURACY_RANGE[among], min(100.0, sum(most_percent(name) for name in names))
+    x = (ours if published is None else published).accuracy(among)
+    n_below, n_known = int((x < fixed[0]).sum()), int(np.isfinite(x).sum())
+    is_low = 2 * n_below > n_known if published is None else n_below > 0
+    shares = [] if published is None else [published.portions(names, among=among, group=g) for g in published.groups]
+    is_high = any(bool((share > most).any()) for share in shares) and is_low
+    return Scale((0.0, 100.0) if is_low else fixed, 100.0 if is_high else most)
 
 
 def touched(not_run: Iterable[str], order: Sequence[str]) -> list[str]:
@@ -186,8 +227,8 @@ def _fact(known: dict[str, Any], name: str) -> str:
     return text
 
 
-def published_folder(given: Path | None) -> Path | None:
-    """Return where the published statistics lie: the folder given, or the cache; None if not at hand.
+def published_folder(given: Path | None, data_set: Dataset) -> Path | None:
+    """Return where a data set's published statistics lie: the folder given, or the cache; None if not at hand.
 
     Raises
     ------
@@ -198,11 +239,13 @@ def published_folder(given: Path | None) -> Path | None:
 
     if given is not None and not given.is_dir():
         raise InputError(given, "no such folder", fix="Name the folder of the published stats CSV files.")
-    return given or next(iter(at_hand(SOURCE_NAME)), None)
+    return given or next(iter(at_hand(data_set.published)), None)
 
 
-def published_points(given: Path | None) -> Points:
-    """Return the published models from the folder given, or from the cache, fetched if need be.
+def published_points(given: Path | None, data_set: Dataset | None = None) -> Points:
+    """Return the published models of a data set (ImageNet's own unless named), from the folder given or the cache.
+
+    They are fetched if need be.
 
     Raises
     ------
@@ -211,18 +254,22 @@ def published_points(given: Path | None) -> Points:
     """
     from imagenet_errors.downloads import fetch
 
-    return read_published(published_folder(given) or fetch(SOURCE_NAME)[0])
+    data_set = data_set or load_dataset()
+    return read_published(published_folder(given, data_set) or fetch(data_set.published)[0], data_set)
 
 
-def read_published(folder: Path) -> Points:
+def read_published(folder: Path, data_set: Dataset | None = None) -> Points:
     """Read the published tables, ``stats_imagenet_GROUP.csv``, of all four groups.
+
+    ``data_set``: whose tables they are to be, where a folder has several: ``stats_imagenet-a_GROUP.csv``.
 
     Raises
     ------
     InputError
         A group's table is missing, lacks a column, or has other models than the first.
     """
-    tables = [_table(_find(folder, group)) for group in GROUPS]
+    source = (data_set or load_dataset()).published
+    tables = [_table(_find(folder, group, source)) for group in GROUPS]
     models = tables[0]["model_dir_id"].to_pylist()
     for group, table in zip(GROUPS, tables, strict=True):
         if table["model_dir_id"].to_pylist() != models:
@@ -247,16 +294,28 @@ def _counts(tables: Sequence[pa.Table]) -> tuple[NDArray[np.int64], NDArray[np.i
     return counts, state
 
 
-def _find(folder: Path, group: str) -> Path:
-    # ImageNet-A's tables lie beside them and end in the same group's name.
-    found = [path for path in sorted(folder.rglob(f"*{group}.csv")) if "imagenet-a" not in path.stem]
-    if not found:
+@lru_cache(maxsize=1)
+def _sets_with_published() -> dict[str, str]:
+    """Return data set -> source of its published figures; longer names first, which hold shorter ones."""
+    sources = {name: load_dataset(name).published for name in dataset_names()}
+    return {name: sources[name] for name in sorted(sources, key=len, reverse=True) if sources[name]}
+
+
+def _find(folder: Path, group: str, source: str) -> Path:
+    """Return a group's table by the data set that its path below the folder names; else one that names none."""
+    found: dict[str | None, Path] = {}
+    for path in sorted(folder.rglob(f"*{group}.csv"), reverse=True):
+        place = f"{folder.name}/{path.relative_to(folder).as_posix()}"
+        found[next((of for name, of in _sets_with_published().items() if name in place), None)] = path
+    table = found.get(source, found.get(None))
+    if table is None:
+        name = next(name for name, of in _sets_with_published().items() if of == source)
         raise InputError(
             folder,
-            f"no stats_imagenet_{group}.csv in it",
+            f"no stats_{name}_{group}.csv in it",
             fix="Name the folder of the published stats CSV files.",
         )
-    return found[0]
+    return table
 
 
 def _table(path: Path) -> pa.Table:

@@ -129,19 +129,32 @@ class _Scope:
         return f"Stage {stage} has evidence for {n_known:,} of the {n_came:,} distinct cases that came to it."
 
 
+_MOST_LISTED = 5
+
+
 def _read_view(evaluation: Evaluation) -> Text:
     annotations = evaluation.basis.annotations
     excluded = ", ".join(f"{holds.sum():,} {reason}" for reason, holds in annotations.exclusions.items() if holds.any())
     lines = [
+        f"Data set: {evaluation.basis.inputs.data_set.title}",
+        f"Labels: {evaluation.basis.label_set}; predictions: {evaluation.judged.class_rule}",
         f"Annotations: {counted(len(annotations), 'image')}, {annotations.evaluated.sum():,} evaluated, "
         f"{(~annotations.evaluated).sum():,} excluded{f' ({excluded})' if excluded else ''}",
         *(f"Evidence: {note}" for note in evaluation.basis.notes),
     ]
     many = len(evaluation.intakes) > 1
+    told: dict[str, list[str]] = {}
     for model, intake in evaluation.intakes.items():
         if not many or intake.notes or intake.n_repeated or intake.n_invalid or intake.n_missing:
-            lines.append(f"{model}: {intake_text(intake)}")
+            told.setdefault(intake_text(intake), []).append(model)
+    lines += [f"{_listed(models)}: {text}" for text, models in told.items()]
     return Text("\n".join(lines))
+
+
+def _listed(models: Sequence[str]) -> str:
+    """Return the names of models of which the same is told; of many, the first."""
+    more = f" and {counted(len(models) - _MOST_LISTED, 'more model')}" if len(models) > _MOST_LISTED else ""
+    return ", ".join(models[:_MOST_LISTED]) + more
 
 
 def intake_text(intake: Intake) -> str:

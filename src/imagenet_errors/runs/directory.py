@@ -95,6 +95,13 @@ _FIXED_NAMES = (
 _PLACING = ".placing.json"
 """Names the files that are being put into place: whose they are, should the program be killed meanwhile."""
 
+TABLES = {
+    "summary": (SUMMARY, ("model", "n_evaluated")),
+    "distribution": (DISTRIBUTION, ("model", "group", "error_type", "count")),
+    "accuracy": (ACCURACY, ("model", "group")),
+}
+"""Name -> the columns of a run's table, and those that every version wrote."""
+
 FAILURES = pa.schema([("model", pa.string()), ("file", pa.string()), ("reason", pa.string())])
 
 
@@ -204,6 +211,40 @@ class RunWriter:
     def manifest(self, manifest: Manifest) -> None:
         """Write ``run.json``."""
         (self.staged / manifests.NAME).write_bytes(manifests.manifest_bytes(manifest))
+
+
+def read_run_table(
+    path: Path, schema: pa.Schema, *, needed: Sequence[str], only: bool = False, fix: str = "Evaluate again."
+) -> pa.Table:
+    """Return a table of a run, each column as the type that ``schema`` has for it; text stays a dictionary or plain.
+
+    ``needed``: the columns that must be there; with ``only``, no others are read. ``fix``: what writes it anew.
+
+    Raises
+    ------
+    InputError
+        The file is gone or damaged, lacks a column, or a column is not of its type.
+    """
+    try:
+        with pq.ParquetFile(path) as file:  # not read_table, to which a folder a=b would be a partition
+            table = file.read(columns=list(needed) if only else None, use_threads=False)
+        lacking = [name for name in needed if name not in table.column_names]
+        if lacking:
+            raise InputError(path, f"no column {', '.join(lacking)}", fix=fix)
+        fields = [field if field.name not in schema.names else _field(field, schema) for field in table.schema]
+        table = table.cast(pa.schema(fields, metadata=table.schema.metadata))
+        table.validate(full=True)
+    except (OSError, UnicodeDecodeError, pa.ArrowException) as error:  # names of columns may be damaged, too
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(path, f"cannot be read: {reason}", fix=fix) from None
+    return table
+
+
+def _field(found: pa.Field, schema: pa.Schema) -> pa.Field:
+    written = schema.field(found.name).type
+    holds_text = written.value_type if pa.types.is_dictionary(written) else written
+    is_text = pa.types.is_string(found.type) or pa.types.is_dictionary(found.type)
+    return found if is_text and pa.types.is_string(holds_text) else pa.field(found.name, written)
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,8 @@ from imagenet_errors.readers.label_files import MIN_PROBABILITY
 from imagenet_errors.tables import Intake
 
 NAME = "run.json"
+LABELS = "labels.parquet"
+"""The original labels of a run whose images' labels no file tells; named in ``more_annotations`` without a folder."""
 LAYOUT = 2
 """Raised when a reader of the run directory must know; runs without it are of layout 1."""
 
@@ -44,7 +45,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The content of ``run.json``; paths are absolute there, and nowhere else in what a run writes.
 
     ``judged_by``: the files of labels and evidence, with address, commit and licence where they are published ones;
-    ``more_annotations`` to ``labels_from`` as in ``inputs.Inputs``; ``class_rule``: what the models chose from.
+    ``more_annotations`` to ``labels_from`` as in ``inputs.Inputs``; ``class_rule``: what the models chose from;
+    ``label_set``: what the labels that counted are called, where ``annotations`` leaves it to the data set.
     """
 
     layout: int = 1
@@ -52,6 +54,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     command: list[str] = []
     finished: str = ""
     annotations: str
+    label_set: str = ""
     rejected_labels: str = "trust"
     dataset: str = IMAGENET
     classes: str = ""
@@ -74,6 +77,17 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     judged_by: list[PublishedFacts] = []
     models: dict[str, dict[str, Any]] = {}
     failures: list[FailureFacts] = []
+
+    @property
+    def labels_used(self) -> str:
+        """What the labels that counted are called; older runs tell what was asked for."""
+        return self.label_set or Path(self.annotations).name
+
+    @property
+    def images_of(self) -> str:
+        """The data set's name; of classes of one's own alone, that of their file."""
+        own = Path(self.classes).stem if self.classes and self.dataset == IMAGENET else ""
+        return own or Path(self.dataset).stem
 
     def as_inputs(self) -> Inputs:
         """Return what the run was made from, to judge a case again."""
@@ -138,7 +152,8 @@ def read_manifest(run: Path) -> Manifest:
         what = f"was written by imagenet-errors {manifest.version}, which is newer"
         raise InputError(path, what, fix="Update imagenet-errors, or evaluate again.")
     _check_models(manifest.models, path)
-    return manifest
+    more = [str((run / name).resolve()) if name == LABELS else name for name in manifest.more_annotations]
+    return msgspec.structs.replace(manifest, more_annotations=more)
 
 
 def is_run(folder: Path) -> bool:
@@ -156,13 +171,6 @@ def _check_models(models: Mapping[str, Any], path: Path) -> None:
 def manifest_bytes(manifest: Manifest) -> bytes:
     """Return the file's content, indented for people."""
     return msgspec.json.format(msgspec.json.encode(manifest), indent=2) + b"\n"
-
-
-def file_facts(path: Path) -> InputFile:
-    """Return a file's place, size in bytes and sha256."""
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return InputFile(written(path.resolve()), path.stat().st_size, digest)
 
 
 def intake_facts(intake: Intake) -> dict[str, Any]:

@@ -101,6 +101,12 @@ def facts_of_file(path: Path) -> dict[str, Any] | None:
     return _row(facts_of(said["model"])) | counted
 
 
+def n_classes_of_file(path: Path) -> int | None:
+    """Return how many classes a model could be found to predict by ``predict``; None where a file does not say."""
+    head = (our_metadata(path) or {}).get("head")
+    return head.get("n_classes") if isinstance(head, dict) else None
+
+
 def facts_of_name(name: str) -> dict[str, Any] | None:
     """Return a row of FACTS for a model that is called as timm calls one, an image size behind it or not; else None.
 

@@ -6,6 +6,7 @@ Only Parquet and ``run.json`` are read; nothing is judged or measured again.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,9 +19,10 @@ from numpy.typing import NDArray
 
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.problems import InputError
-from imagenet_errors.runs.directory import VERDICTS
+from imagenet_errors.runs.directory import TABLES, VERDICTS, read_run_table
 from imagenet_errors.runs.manifest import Manifest, read_manifest
 from imagenet_errors.tables import Ragged, case_codes
+from imagenet_errors.workers import n_jobs
 
 NOT_EVALUATED = -1
 _NEEDED = ("file_name", "target", "prediction", "confidence", "accepted", "error_type", "explanation")
@@ -135,37 +137,28 @@ def load_run_tables(run: Path, *, models: Sequence[str] = ()) -> RunTables:
     if not chosen:
         order = np.argsort(-np.nan_to_num(figures.accuracies["mla"][:, 0]), kind="stable")
         chosen, figures = tuple(known[place] for place in order), _reordered(figures, order)
-    tables = [_verdicts(run, model) for model in chosen]
+    with ThreadPoolExecutor(n_jobs()) as pool:
+        tables = list(pool.map(lambda model: _verdicts(run, model), chosen))
     return _side_by_side(run, manifest, chosen, tables=tables, figures=figures)
 
 
-def _read(path: Path) -> pa.Table:
-    import pyarrow.parquet as pq
-
-    try:
-        return pq.read_table(path, partitioning=None)  # a folder called a=b is no partition
-    except (OSError, pa.ArrowException) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(path, f"cannot be read: {reason}", fix="Evaluate again.") from None
+def _rows_of(run: Path, name: str) -> list[dict[str, Any]]:
+    schema, needed = TABLES[name]
+    rows: list[dict[str, Any]] = read_run_table(run / f"{name}.parquet", schema, needed=needed).to_pylist()
+    return rows
 
 
 def _verdicts(run: Path, model: str) -> pa.Table:
     path = run / "verdicts" / f"{model}.parquet"
-    table = _read(path)
-    missing = [name for name in _NEEDED if name not in table.column_names]
-    if missing:
-        raise InputError(path, f"no column {', '.join(missing)}", fix="Evaluate again.")
-    # What another program wrote again may have other widths, and another dictionary of types.
+    table = read_run_table(path, VERDICTS, needed=_NEEDED, only=True)
+    # What another program wrote again may have another dictionary of types.
     plain = [pa.string() if pa.types.is_dictionary(column.type) else column.type for column in _WANTED]
-    try:
-        return table.select(_NEEDED).cast(pa.schema(zip(_NEEDED, plain, strict=True))).combine_chunks()
-    except pa.ArrowException as error:
-        raise InputError(path, f"is not as it was written: {error}", fix="Evaluate again.") from None
+    return table.select(_NEEDED).cast(pa.schema(zip(_NEEDED, plain, strict=True))).combine_chunks()
 
 
 def _figures(run: Path, models: tuple[str, ...]) -> Figures:
     place_of = {model: place for place, model in enumerate(models)}
-    rows = _read(run / "distribution.parquet").to_pylist()
+    rows = _rows_of(run, "distribution")
     groups = tuple(dict.fromkeys(row["group"] for row in rows))
     counts, least, most = np.zeros((3, len(models), len(groups), len(ERROR_TYPES)), dtype=np.int64)
     ran = np.zeros(len(ERROR_TYPES), dtype=np.bool_)
@@ -177,11 +170,11 @@ def _figures(run: Path, models: tuple[str, ...]) -> Figures:
             least[place], most[place] = row.get("count_min", row["count"]), row.get("count_max", row["count"])
             ran[kind] = True
     accuracies = {name: np.full(counts.shape[:2], np.nan) for name in ACCURACIES}
-    for row in _read(run / "accuracy.parquet").to_pylist():
+    for row in _rows_of(run, "accuracy"):
         for name in ACCURACIES if row["model"] in place_of else ():
             if row[name] is not None:
                 accuracies[name][place_of[row["model"]], groups.index(row["group"])] = row[name]
-    facts = {row["model"]: row for row in _read(run / "summary.parquet").to_pylist()}
+    facts = {row["model"]: row for row in _rows_of(run, "summary")}
     return Figures(groups, counts, least, most, ran, accuracies, tuple(facts.get(model, {}) for model in models))
 
 

@@ -1,4 +1,4 @@
-"""Fine-grained out-of-vocabulary: the image shows kin of the prediction that is none of the 1000 classes.
+"""Fine-grained out-of-vocabulary: the image shows kin of the prediction that is none of the classes.
 
 Source: Peychev et al., NeurIPS 2023, section 3 (fine-grained OOV errors) and appendix (CLIP, WordNet).
 Differs: the evidence is computed beforehand, once a case; this is a lookup, and cases without evidence

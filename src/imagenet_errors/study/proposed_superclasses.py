@@ -85,14 +85,13 @@ def confusions(run: Path, n_classes: int) -> NDArray[np.int64]:
     InputError
         The folder is no run, or one of other classes.
     """
-    import pyarrow.parquet
-
+    from imagenet_errors.runs.directory import VERDICTS, read_run_table
     from imagenet_errors.runs.manifest import read_manifest
 
     table = np.zeros((n_classes, n_classes), dtype=np.int64)
     for model in read_manifest(run).models:
         path = run / "verdicts" / f"{model}.parquet"
-        verdicts = pyarrow.parquet.read_table(path, columns=["target", "prediction"])
+        verdicts = read_run_table(path, VERDICTS, needed=("target", "prediction"), only=True)
         target, prediction = (verdicts[name].to_numpy() for name in ("target", "prediction"))
         if max(target.max(initial=0), prediction.max(initial=0)) >= n_classes:
             raise InputError(run, f"is not about these {n_classes} classes", fix="Pass the --classes of that run.")

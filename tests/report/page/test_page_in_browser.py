@@ -1,96 +1,17 @@
 """The page in a real browser: quiet, filtering right, opening rows, usable by keys, readable in the dark."""
 
 import json
-import os
 import re
-import shutil
-import subprocess
-import tarfile
 import time
-from pathlib import Path
 
 import pytest
 from PIL import Image
 
 from imagenet_errors.readers.predictions import ReadRules
 from imagenet_errors.report.page.page import ReportRequest, write_report
-from report_world import HOSTILE_MODEL, HOSTILE_NAMES
+from report_world import HOSTILE_MODEL, HOSTILE_NAMES, emulate, violations
 
 pytestmark = pytest.mark.usefixtures("browser")
-
-
-class Visit:
-    """One page in the browser, and what it says there."""
-
-    def __init__(self, driver):
-        self.driver = driver
-
-    def open(self, path, address=""):
-        self.driver.get("about:blank")
-        self.driver.get_log("browser"), self.driver.get_log("performance")
-        self.driver.get(f"{path.as_uri()}{address}")
-        self.until("document.documentElement.dataset.ready")
-        return self
-
-    def js(self, script, *arguments):
-        return self.driver.execute_script(f"return {script}", *arguments)
-
-    def until(self, script, seconds=15):
-        end = time.monotonic() + seconds
-        while not self.js(script):
-            assert time.monotonic() < end, f"never came true: {script}"
-            time.sleep(0.03)
-
-    def choose(self, **values):
-        """Set filters by id (``_`` for ``-``) as a person would, and wait for the answer."""
-        for name, text in values.items():
-            self.driver.execute_script(
-                "const box = document.getElementById(arguments[0]); box.value = arguments[1];"
-                "box.dispatchEvent(new Event('input', { bubbles: true }));",
-                name.replace("_", "-"),
-                str(text),
-            )
-        time.sleep(0.3)
-
-    def bring(self, place):
-        """Bring another model to the front."""
-        before = self.js("document.getElementById('claim').textContent")
-        self.driver.execute_script(
-            "const box = document.getElementById('focus'); box.value = arguments[0];"
-            "box.dispatchEvent(new Event('change'));",
-            str(place),
-        )
-        if self.js("document.getElementById('claim').textContent") == before:
-            self.until(f"document.getElementById('claim').textContent !== {json.dumps(before)}")
-        time.sleep(0.2)
-
-    def press(self, *keys):
-        from selenium.webdriver import ActionChains
-
-        ActionChains(self.driver).send_keys(*keys).perform()
-
-    @property
-    def count(self):
-        return int(self.js("document.getElementById('count').textContent").split()[0].replace(",", ""))
-
-    @property
-    def requests(self):
-        events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
-        sent = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
-        return [params["request"]["url"] for params in sent]
-
-
-@pytest.fixture
-def visit(browser):
-    emulate(browser, width=1440, height=900)
-    return Visit(browser)
-
-
-def emulate(driver, *, width, height, scheme="light"):
-    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
 
 
 @pytest.fixture(scope="module")
@@ -391,6 +312,17 @@ def test_a_number_is_shown_in_full_or_not_at_all(visit, demo_page):
             assert any(visibility == "hidden" for visibility, *_ in parts) or bar == "100%"
 
 
+def test_a_comparison_says_which_counts_are_bounds(visit, made_run, tmp_path):
+    visit.open(write_report(ReportRequest(made_run.folder, tmp_path / "r.html")).path)
+    cells = visit.js(
+        "Object.fromEntries([...document.querySelectorAll('#comparison tbody tr')].map((row) =>"
+        " [row.cells[0].textContent, row.cells[1].textContent]))"
+    )
+    assert re.fullmatch(r"≥ \d+", cells["fine_grained_oov"])  # more have no evidence
+    assert re.fullmatch(r"≤ \d+", cells["model_failure"])
+    assert re.fullmatch(r"\d+", cells["fine_grained"])
+
+
 def test_back_and_forward_restore_each_step_and_the_title_follows(visit, demo_page):
     visit.open(demo_page)
     first = (visit.count, visit.js("document.title"))
@@ -498,23 +430,6 @@ def test_error_consistency_has_a_cell_for_every_pair(visit, demo_page):
     assert len([cell for cell in cells if re.fullmatch(r"-?[01]\.\d\d", cell)]) == 6
 
 
-@pytest.fixture(scope="session")
-def axe(tmp_path_factory):
-    """axe-core's script; fetched from npm's registry by npm, never part of this project."""
-    given = os.environ.get("AXE_CORE")
-    if given:
-        return Path(given).read_text(encoding="utf-8")
-    if shutil.which("npm") is None:
-        pytest.skip("no npm here to fetch axe-core with (or name axe.min.js in AXE_CORE)")
-    folder = tmp_path_factory.mktemp("axe")
-    packed = subprocess.run(["npm", "pack", "axe-core@4", "--silent"], cwd=folder, capture_output=True, check=False)
-    archives = list(folder.glob("axe-core-*.tgz"))
-    if packed.returncode or not archives:
-        pytest.skip("npm cannot fetch axe-core here")
-    with tarfile.open(archives[0]) as archive:
-        return archive.extractfile("package/axe.min.js").read().decode()
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
 def test_axe_finds_nothing_wrong(visit, demo_page, axe, scheme, width, height):
@@ -523,12 +438,7 @@ def test_axe_finds_nothing_wrong(visit, demo_page, axe, scheme, width, height):
     visit.js("document.querySelector('#matrix summary').click()")
     visit.js("document.querySelector('#rows summary').click()")
     visit.until("document.querySelector('#rows .path') && document.querySelector('#matrix-table a')")
-    visit.driver.execute_script(axe)
-    found = visit.driver.execute_async_script(
-        "const done = arguments[0]; axe.run({ resultTypes: ['violations'] }).then((answer) => done(answer.violations));"
-    )
-    said = [(one["id"], node["html"][:120], node["failureSummary"][:200]) for one in found for node in one["nodes"][:3]]
-    assert said == []
+    assert violations(visit, axe) == []
 
 
 @pytest.mark.parametrize(("width", "height"), [(390, 844), (768, 1024), (1440, 900)])

@@ -9,42 +9,42 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import numpy as np
 
 from imagenet_errors.datasets import Dataset
 from imagenet_errors.evidence.superclasses import Superclasses, load_superclasses
 from imagenet_errors.files import written_whole
+from imagenet_errors.prepared import cache_folder
 from imagenet_errors.problems import InputError, without_folders
-from imagenet_errors.report.comparison import all_comparisons
 from imagenet_errors.report.factors import read_factors
-from imagenet_errors.report.looks import SEVERE, look_of, looks
-from imagenet_errors.report.page.explorer import (
-    MOST_GROUPS,
-    Shown,
-    explorer_content,
-    packed,
-    pair_content,
-    path_content,
-    shown_cases,
+from imagenet_errors.report.looks import look_of, looks
+from imagenet_errors.report.page.explained import (
+    explained_run,
+    title_of,
+    verdicts_of,
 )
-from imagenet_errors.report.page.paths import Paths, decision_paths
+from imagenet_errors.report.page.explorer import MOST_GROUPS, Shown, shown_cases
+from imagenet_errors.report.page.parts import MOST_COMPARED, PageFacts, PageParts, make_parts
 from imagenet_errors.report.page.pictures import NO_PICTURES, Pictures, find_pictures, pictures_for
-from imagenet_errors.report.page.scatter import panels, published_fits
-from imagenet_errors.report.page.views import MODEL_COLUMNS, Setting, model_rows, model_view, run_view, told_types
+from imagenet_errors.report.page.scatter import panels, severe_slopes
+from imagenet_errors.report.page.views import MODEL_COLUMNS, Setting, model_rows, run_view, told_types
 from imagenet_errors.report.points import (
     FACTS,
-    N_EVALUATED_THERE,
     is_like_published,
     points_of_run,
     published_folder,
     published_points,
     read_published,
+    unasked_by_all,
 )
 from imagenet_errors.runs.tables import RunTables, load_run_tables
 from imagenet_errors.shipped import needs
@@ -53,11 +53,9 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 TEMPLATES = Path(__file__).parent / "templates"
-SCRIPTS = ("columns.js", "explorer.js", "rows.js", "matrix.js", "compare.js", "models.js", "page.js")
+SCRIPTS = ("columns.js", "explorer.js", "explanations.js", "rows.js", "matrix.js", "compare.js", "models.js", "page.js")
 PUBLISHED_SCRIPTS = ("elements.js", "models.js", "published.js")
 DEFAULT_NAME = "report.html"
-MOST_COMPARED = 100
-"""Models that are compared with each other: at 100 their 4,950 pairs take about 1 MB."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +77,7 @@ class ExtraSection:
 class ReportRequest:
     """What to show. ``out`` None: ``report.html`` in the run directory. ``models``: those to show, the first
     in front; all of the run, the most accurate in front, if empty. ``factors``: a table of image factors (ImageNet-X).
+    ``pictures_anyway``: explanations show pictures even where their controls say that these are no evidence.
     """
 
     run: Path
@@ -89,6 +88,7 @@ class ReportRequest:
     factors: Path | None = None
     n_thumbnails: int = 400
     n_cases: int = 100_000
+    pictures_anyway: bool = False
     sections: tuple[ExtraSection, ...] = ()
 
 
@@ -115,12 +115,15 @@ def write_report(request: ReportRequest) -> WrittenPage:
     run = load_run_tables(request.run, models=request.models)
     setting = _setting(request, run)
     shown = shown_cases(run.cases, most=request.n_cases)
-    paths = decision_paths(run, shown.cases, setting.labels)
     pictures = _pictures(request, run, shown, beside=out.parent)
-    notes = _notes(run, shown, paths, pictures=pictures)
-    html = _render(environment, setting, shown, paths=paths, pictures=pictures, notes=notes, sections=request.sections)
-    _write(out, html)
-    return WrittenPage(out, len(html.encode()), len(shown.cases), notes)
+    facts = PageFacts(setting, shown, pictures, explained_run(run, anyway=request.pictures_anyway))
+    context = _context(setting)
+    parts = make_parts(facts, environment.get_template("model.html"), context)
+    notes = _notes(facts, parts)
+    sections = _rendered(environment, request.sections)
+    html = _render(environment, facts, parts, context=context | {"notes": notes, "sections": sections})
+    n_bytes = _write(out, html)
+    return WrittenPage(out, n_bytes, len(shown.cases), notes)
 
 
 def write_published(given: Path | None, out: Path) -> WrittenPage:
@@ -141,14 +144,13 @@ def write_published(given: Path | None, out: Path) -> WrittenPage:
         "published.html",
         PUBLISHED_SCRIPTS,
         points=points,
-        panels=panels(points, None),
+        panels=panels(points, None, trend_of=points),
         rows=model_rows(points, facts, places=False),
         types=told_types(points),
         facts=FACTS,
-        slopes=[fit.slope for fit in published_fits(points, (SEVERE,))],
+        slopes=severe_slopes(points),
     )
-    _write(out, html)
-    return WrittenPage(out, len(html.encode()), 0, ())
+    return WrittenPage(out, _write(out, html), 0, ())
 
 
 def page_environment() -> Environment:
@@ -166,12 +168,23 @@ def page_environment() -> Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        bytecode_cache=_kept_templates(jinja2),
     )
     filters: dict[str, Any] = {"count": lambda n: f"{n:,}", "percent": _percent, "slug": _slug, "whole": _whole}
     filters["without_folders"] = without_folders
     environment.filters |= filters
     environment.globals |= {"looks": looks(), "look_of": look_of, "columns": MODEL_COLUMNS}
     return environment
+
+
+def _kept_templates(jinja2: Any) -> Any:
+    """Return where compiled templates are kept; None where nothing can be."""
+    folder = cache_folder() / "templates"
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return jinja2.FileSystemBytecodeCache(str(folder))
+    return None
 
 
 def _percent(share: float | None, digits: int = 1) -> str:
@@ -189,12 +202,13 @@ def _slug(name: str) -> str:
 
 def _setting(request: ReportRequest, run: RunTables) -> Setting:
     data_set = run.manifest.as_inputs().data_set
-    folder = published_folder(request.published) if is_like_published(data_set) else None
-    published = None if folder is None else read_published(folder)
-    ours = points_of_run(run)
+    folder = published_folder(request.published, data_set) if is_like_published(data_set) else None
+    published = None if folder is None else read_published(folder, data_set)
+    unasked = unasked_by_all(run, data_set, published)
+    ours, beside = points_of_run(run), points_of_run(run, unasked)
     factors = None if request.factors is None else read_factors(request.factors, run.file_names)
-    shown = panels(ours, published)
-    return Setting(run, data_set, _superclasses(run, data_set), ours, published, shown, factors)
+    shown = panels(beside, published)
+    return Setting(run, data_set, _superclasses(run, data_set), ours, published, shown, factors, beside, unasked)
 
 
 def _superclasses(run: RunTables, data_set: Dataset) -> Superclasses | None:
@@ -218,9 +232,10 @@ def _pictures(request: ReportRequest, run: RunTables, shown: Shown, *, beside: P
     return pictures_for(found, most_severe_first, beside=beside, n_embedded=request.n_thumbnails)
 
 
-def _notes(run: RunTables, shown: Shown, paths: Paths, *, pictures: Pictures) -> tuple[str, ...]:
+def _notes(facts: PageFacts, parts: PageParts) -> tuple[str, ...]:
     """Return what the reader must know of what is not in the page."""
-    notes = [paths.missing] if paths.missing else []
+    run, shown, pictures = facts.setting.run, facts.shown, facts.pictures
+    notes = [parts.lacks] if parts.lacks else []
     if shown.n_held_back:
         notes.append(
             f"The explorer holds {len(shown.cases):,} of {len(run.cases):,} distinct errors: the most severe, "
@@ -239,56 +254,48 @@ def _notes(run: RunTables, shown: Shown, paths: Paths, *, pictures: Pictures) ->
         notes.append(f"The explorer filters by the first {MOST_GROUPS} of {n_groups} groups of classes.")
     if len(run.models) > MOST_COMPARED:
         notes.append(f"Only the {MOST_COMPARED} most accurate models are compared in pairs.")
-    return tuple(notes)
+    return (*notes, *facts.explained.notes)
 
 
-def _render(
-    environment: Environment,
-    setting: Setting,
-    shown: Shown,
-    *,
-    paths: Paths,
-    pictures: Pictures,
-    notes: Sequence[str],
-    sections: Sequence[ExtraSection],
-) -> str:
-    from markupsafe import Markup
-
-    run = setting.run
-    views = [model_view(setting, model) for model in range(len(run.models))]
-    explorer = explorer_content(setting, shown, pictures=pictures)
-    walks = path_content(paths, setting.labels)
-    context = {
+def _context(setting: Setting) -> dict[str, Any]:
+    """Return what every template of the page knows."""
+    manifest = setting.run.manifest
+    return {
         "setting": setting,
-        "manifest": run.manifest,
-        "annotations": Path(run.manifest.annotations).name,
+        "manifest": manifest,
+        "annotations": manifest.labels_used,
         "labels": setting.labels,
-        "n_models": len(run.models),
-        "n_images_there": N_EVALUATED_THERE,
+        "n_models": len(setting.run.models),
+        "n_images_there": 0 if setting.published is None else setting.published.n_images,
         "address": _addresses(setting),
     }
-    model = environment.get_template("model.html")
-    front, *others = (model.render(context, view=view) for view in views)
-    book = explorer | {"run": str(run.folder), "pairs": pair_content(all_comparisons(run, most=MOST_COMPARED))}
+
+
+def _render(environment: Environment, facts: PageFacts, parts: PageParts, *, context: Mapping[str, Any]) -> str:
+    from markupsafe import Markup
+
+    setting, run = facts.setting, facts.setting.run
     return _with_style(
         environment,
         "page.html",
         SCRIPTS,
         **context,
-        views=views,
+        views=parts.models,
         run_view=run_view(setting),
-        rows=model_rows(setting.ours, [_shown_facts(view.facts) for view in views], places=True),
+        rows=model_rows(setting.ours, [_shown_facts(model.facts) for model in parts.models], places=True),
         types=told_types(setting.ours),
         compared=run.models[:MOST_COMPARED],
         has_confidence=run.has_confidence,
-        has_pictures=bool(pictures.links),
-        notes=notes,
-        sections=_rendered(environment, sections),
+        has_pictures=bool(facts.pictures.links),
+        explained=facts.explained,
+        title_of=title_of,
+        verdicts_of=verdicts_of,
         # Safe: rendered by our own templates, and base64, in which no sign is left that could end an element.
-        front=Markup(front),
-        models_packed=Markup(packed(others)),
-        book_packed=Markup(packed(book)),
-        paths_packed=Markup("" if walks is None else packed(walks)),
+        front=Markup(parts.models[0].html),
+        models_packed=Markup(parts.other_models),
+        book_packed=Markup(parts.book),
+        paths_packed=Markup(parts.paths),
+        explanations_packed=Markup(parts.explanations),
     )
 
 
@@ -323,9 +330,13 @@ def _addresses(setting: Setting) -> Any:
     if setting.superclasses is not None:
         names["superclass"] = setting.superclasses.names
 
+    @cache
+    def quoted(text: str) -> str:
+        return quote(text, safe="", errors="replace")
+
     def address(model: str, question: Mapping[str, str | int]) -> str:
         asked = {key: names[key][int(value)] if key in names else str(value) for key, value in question.items()}
-        return "#" + urlencode({"model": model, **asked}, quote_via=quote)
+        return "#" + "&".join(f"{key}={quoted(text)}" for key, text in ({"model": model} | asked).items())
 
     return address
 
@@ -349,9 +360,12 @@ def _hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _write(out: Path, html: str) -> None:
+def _write(out: Path, html: str) -> int:
+    """Write the page; return its size in bytes."""
+    content = html.encode()
     try:
         with written_whole(out) as partial:
-            partial.write_text(html, encoding="utf-8")
+            partial.write_bytes(content)
     except OSError as error:
         raise InputError(out, f"cannot be written: {error.strerror}", fix="Choose another --out.") from None
+    return len(content)

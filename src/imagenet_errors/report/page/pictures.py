@@ -16,8 +16,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from imagenet_errors.image_folder import files_of_rows
+from imagenet_errors.image_folder import decoded, files_of_rows
 from imagenet_errors.images import ImageIndex
+from imagenet_errors.problems import InputError
 
 THUMBNAIL_PIXELS = 224
 _QUALITY = 68
@@ -81,15 +82,14 @@ def _address(folder: Path, page: Path) -> str:
 
 def thumbnail(path: Path) -> str | None:
     """Return a small copy of a picture as a ``data:`` address; None if the file is no picture."""
-    from PIL import Image, ImageOps
+    from PIL import ImageOps
 
     try:
-        with Image.open(path) as picture:
-            picture.draft("RGB", (2 * THUMBNAIL_PIXELS, 2 * THUMBNAIL_PIXELS))
-            small: Any = ImageOps.exif_transpose(picture).convert("RGB")
-            small.thumbnail((THUMBNAIL_PIXELS, THUMBNAIL_PIXELS))
-            out = io.BytesIO()
-            small.save(out, "WEBP", quality=_QUALITY)
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError):
+        picture = decoded(path, in_colours=False, draft_side=2 * THUMBNAIL_PIXELS)
+        small: Any = ImageOps.exif_transpose(picture).convert("RGB")
+    except (InputError, OSError, SyntaxError, ValueError):  # what is written beside the pixels may be damaged, too
         return None
+    small.thumbnail((THUMBNAIL_PIXELS, THUMBNAIL_PIXELS))
+    out = io.BytesIO()
+    small.save(out, "WEBP", quality=_QUALITY)
     return f"data:image/webp;base64,{base64.b64encode(out.getvalue()).decode()}"

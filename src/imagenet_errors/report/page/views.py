@@ -39,7 +39,7 @@ _NUMBERS = (
 class Headline:
     """``claim`` continues the model's name; the counts share out its errors by what they count as.
 
-    ``n_open`` errors are of types that hang on missing evidence, ``open_types``; then ``severe`` lies between
+    ``n_open`` errors are of types that depend on missing evidence, ``open_types``; then ``severe`` lies between
     ``severe_low`` and ``severe_high``, and ``minor`` and ``explained`` count the types that are exact.
     """
 
@@ -91,7 +91,7 @@ def _claim(n_severe: int, n_errors: int) -> str:
 
 
 def _open_claim(low: int, high: int, n_errors: int) -> str:
-    """Return the claim where it hangs on missing evidence how many errors are severe."""
+    """Return the claim where it depends on missing evidence how many errors are severe."""
     if n_errors < 2:
         return _claim(high, n_errors) if not high else "makes a single error, which may be severe"
     most = f"{high / n_errors:.0%}"
@@ -121,11 +121,13 @@ def in_words(share: float) -> str:
 
 @dataclass(frozen=True)
 class Segment:
-    """A part of a bar."""
+    """A part of a bar; ``is_open``: its ``text`` gives bounds, since evidence was missing."""
 
     look: Look
     count: int
     share: float
+    text: str
+    is_open: bool = False
 
 
 @dataclass(frozen=True)
@@ -140,16 +142,12 @@ class Bar:
 
 @dataclass(frozen=True)
 class Row:
-    """One error type over all groups: counts as text; shares in 0..1, None where undefined; why it did not run.
-
-    ``sign`` stands before a share that is no more than a bound.
-    """
+    """One error type over all groups: counts and shares as text, with bounds where evidence was missing."""
 
     look: Look
     counts: tuple[str, ...]
-    of_top1: float | None
-    of_multi_label: float | None
-    sign: str
+    of_top1: str
+    of_multi_label: str
     not_run: str
 
 
@@ -193,6 +191,13 @@ class Setting:
     published: Points | None
     panels: tuple[Panel, ...]
     factors: Factors | None = None
+    compared: Points | None = None
+    unasked: tuple[str, ...] = ()
+
+    @property
+    def beside(self) -> Points:
+        """The run's models as they compare with the published: of stages that neither side asked, nothing hangs."""
+        return self.ours if self.compared is None else self.compared
 
     @property
     def labels(self) -> LabelSpace:
@@ -277,7 +282,7 @@ def model_view(setting: Setting, model: int) -> ModelView:
     run, ours = setting.run, setting.ours
     situation = Situation(setting.severities, model)
     accuracies = {name: _known(values[model, 0]) for name, values in run.figures.accuracies.items()}
-    marks = (mark(panel, ours, model) for panel in setting.panels)
+    marks = (mark(panel, setting.beside, model) for panel in setting.panels)
     mla = float(ours.mla[model, 0])
     return ModelView(
         place=model,
@@ -307,7 +312,7 @@ def model_view(setting: Setting, model: int) -> ModelView:
 
 
 def _lower_bounds(state: NDArray[np.int8]) -> frozenset[str]:
-    """Return the accuracies that forgive types which hang on missing evidence: with it they would be higher."""
+    """Return the accuracies that forgive types which depend on missing evidence: with it they would be higher."""
     forgives = {"mla": ("right",), "mla_minor": ("right", "minor"), "mla_explained": ("right", "minor", "explained")}
     kinds = {COUNTS_AS[name] for name, how in zip(ERROR_TYPES, state, strict=True) if how != EXACT}
     return frozenset(name for name, of in forgives.items() if kinds & set(of))
@@ -316,27 +321,44 @@ def _lower_bounds(state: NDArray[np.int8]) -> frozenset[str]:
 def bars(points: Points, model: int) -> tuple[Bar, ...]:
     """Return a bar for each group out of one model's counts."""
     shown = []
-    for group, row in zip(points.groups, points.counts[model].tolist(), strict=True):
-        n_errors = sum(count for look, count in zip(looks(), row, strict=True) if look.name != "correct")
-        parts = [(look, count) for look, count in zip(looks(), row, strict=True) if count and look.name != "correct"]
-        segments = tuple(Segment(look, count, count / n_errors) for look, count in parts)
-        shown.append(Bar(group, sum(row), n_errors, segments))
+    for group, row in enumerate(points.counts[model].tolist()):
+        parts = [(place, count) for place, count in enumerate(row) if count and looks()[place].name != "correct"]
+        n_errors = sum(count for _, count in parts)
+        segments = tuple(
+            Segment(
+                looks()[place],
+                count,
+                count / n_errors,
+                count_text(points, model, place, group=group),
+                bool(points.is_open[model, place]),
+            )
+            for place, count in parts
+        )
+        shown.append(Bar(points.groups[group], sum(row), n_errors, segments))
     return tuple(shown)
 
 
 def _rows(setting: Setting, model: int) -> tuple[Row, ...]:
     ours, not_run = setting.ours, setting.run.manifest.stages_not_run
-    totals = [int(ours.counts[model, 0, among].sum()) for among in (IS_TOP1_ERROR, IS_MULTI_LABEL_ERROR)]
     rows = []
     for place, look in enumerate(looks()):
-        count, state = int(ours.counts[model, 0, place]), int(ours.state[model, place])
-        among = (IS_TOP1_ERROR[place], IS_MULTI_LABEL_ERROR[place])
-        shares = [count / total if total and inside else None for total, inside in zip(totals, among, strict=True)]
-        reason = not_run.get(look.name, "")
         counts = tuple(count_text(ours, model, place, group=group) for group in range(len(ours.groups)))
-        sign = {EXACT: "", BOUNDED: "about ", UNKNOWN: "≤ "}[state]
-        rows.append(Row(look, counts, shares[0], shares[1], sign, reason))
+        shares = [
+            _share_text(ours, model, place, int(ours.counts[model, 0, among].sum())) if among[place] else "–"
+            for among in (IS_TOP1_ERROR, IS_MULTI_LABEL_ERROR)
+        ]
+        rows.append(Row(look, counts, shares[0], shares[1], not_run.get(look.name, "")))
     return tuple(rows)
+
+
+def _share_text(points: Points, model: int, place: int, total: int) -> str:
+    """Return a type's share of so many errors for people, between bounds where its count is."""
+    if not total:
+        return "–"
+    count, least, most = (
+        f"{100 * int(bound[model, 0, place]) / total:.1f}" for bound in (points.counts, points.least, points.most)
+    )
+    return {EXACT: f"{count}%", BOUNDED: f"{least}–{most}%", UNKNOWN: f"≤ {most}%"}[int(points.state[model, place])]
 
 
 def count_text(points: Points, model: int, place: int, *, group: int = 0) -> str:
@@ -436,7 +458,9 @@ def calibration(run: RunTables, model: int) -> Calibration | None:
 def _bin(number: int, counts: NDArray[np.int64], total: float, is_right: NDArray[np.bool_]) -> Bin:
     n = int(counts.sum())
     parts = zip(looks(), counts.tolist(), strict=True)
-    segments = tuple(Segment(look, count, count / n) for look, count in parts if count and look.name != "correct")
+    segments = tuple(
+        Segment(look, count, count / n, f"{count:,}") for look, count in parts if count and look.name != "correct"
+    )
     return Bin(number / N_BINS, (number + 1) / N_BINS, n, total / n, float(counts[is_right].sum() / n), segments)
 
 
@@ -498,6 +522,11 @@ class ModelRow:
     facts: dict[str, str]
     bar: Bar
 
+    @property
+    def told_facts(self) -> str:
+        """The facts in a line, without those that say the same (cnn, CNN)."""
+        return ", ".join({text.lower(): text for text in self.facts.values()}.values())
+
 
 MODEL_COLUMNS = ("top-1", "MLA", "errors")
 
@@ -509,7 +538,9 @@ def told_types(points: Points) -> tuple[str, ...]:
 
 
 def model_rows(points: Points, facts: Sequence[dict[str, str]], *, places: bool) -> list[ModelRow]:
-    """Return a row for each model: top-1, MLA, errors, and the count of each of ``told_types`` (-1: not known)."""
+    """Return a row for each model, the highest MLA first: top-1, MLA, errors, and the count of each of ``told_types``
+    (-1: not known).
+    """
     n_errors = points.counts[:, 0][:, IS_TOP1_ERROR].sum(axis=1)
     rows = []
     for model, name in enumerate(points.models):
@@ -521,7 +552,7 @@ def model_rows(points: Points, facts: Sequence[dict[str, str]], *, places: bool)
         ]
         bar = bars(points, model)[0]
         rows.append(ModelRow(name, model if places else None, tuple(cells), facts[model], bar))
-    return rows
+    return sorted(rows, key=lambda row: -row.cells[MODEL_COLUMNS.index("MLA")][1])
 
 
 def _percent_cell(value: float) -> tuple[str, float]:

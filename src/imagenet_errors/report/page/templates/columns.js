@@ -43,13 +43,13 @@ const cases = {
   prediction: columnOf(book.cases.prediction),
   type: columnOf(book.cases.type),
   sentence: columnOf(book.cases.explanation.of),
-  sentences: book.cases.explanation.texts,
+  sentences: book.cases.explanation.texts.split("\n"),
   makers: columnOf(book.cases.makers),
   makerStart: startsOf(columnOf(book.cases.n_makers)),
   confidence: book.cases.confidence === null ? null : columnOf(book.cases.confidence),
   distance: columnOf(book.cases.distance),
   shared: columnOf(book.cases.shared.of),
-  kinds: book.cases.shared.texts,
+  kinds: book.cases.shared.texts.split("\n"),
 };
 const nCases = cases.image.length;
 const UNKNOWN = 0xffff, UNKNOWN_DISTANCE = 0xff;
@@ -122,7 +122,7 @@ function decisionPaths() {
   unpacking ??= unpacked("paths-packed").then((paths) => paths && ({
     holds: bytesOf(paths.holds),
     steps: paths.steps.map((step) => ({
-      ...step, explains: bytesOf(step.explains), unknown: bytesOf(step.unknown), of: columnOf(step.of),
+      ...step, explains: bytesOf(step.explains), unknown: bytesOf(step.unknown), texts: step.texts.split("\n"), of: columnOf(step.of),
     })),
     order: paths.order,
     notRun: paths.not_run,

@@ -70,20 +70,20 @@ function typeTable(a, b, pair) {
       : make("tr", {}, head, ...typeCells(pair, [type], isOpen(type)));
   });
   if (open.length) rows.push(make("tr", {}, make("th", { scope: "row" }, "the types known only together"), ...typeCells(pair, open, false)));
-  const heads = [named(book.models[a]), named(book.models[b]), "change", "fixed", "introduced", "in both", "was this type, now another", "was another type, now this"];
+  const heads = [named(book.models[a]), named(book.models[b]), "change", "fixed", "introduced", "in both", "moved to another type", "moved from another type"];
   return make("div", { class: "scroll", tabIndex: 0, role: "region", "aria-label": "Errors fixed and introduced by type" }, make("table", {},
     make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "error type"), ...heads.map((text) => make("th", { scope: "col", class: "n" }, text)))),
     make("tbody", {}, ...rows)));
 }
 
-// The cells of one or several types; what hangs on missing evidence has no change to speak of.
+// The cells of one or several types; what depends on missing evidence has no change to speak of.
 function typeCells(pair, types, isOpen) {
   const all = [CORRECT, ...ERRORS];
   const inA = sum(pair.count, types, all), inB = sum(pair.count, all, types), net = inB - inA;
   const fixed = sum(pair.count, types, [CORRECT]), added = sum(pair.count, [CORRECT], types), stays = sum(pair.count, types, types);
   const tone = !types.includes(FAILURE) || net === 0 || isOpen ? "" : net < 0 ? "better" : "worse";
   const sign = net > 0 ? "+" : net < 0 ? "−" : "±";
-  const bound = isOpen ? "≤ " : "";
+  const bound = isOpen && types.length === 1 ? book.signs[types[0]] : "";
   return [...[inA, inB].map((n) => make("td", { class: "n" }, `${bound}${whole(n)}`)),
     make("td", { class: `n ${tone}` }, isOpen ? "–" : `${sign}${whole(Math.abs(net))}`),
     ...[fixed, added, stays, inA - fixed - stays, inB - added - stays].map((n) => make("td", { class: "n" }, whole(n)))];

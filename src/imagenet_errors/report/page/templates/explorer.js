@@ -22,6 +22,8 @@ const FILTERS = {
   from: ["sure-from", plain],
   to: ["sure-to", plain],
   far: ["far-from", plain],
+  located: ["locate-is", plain],
+  framing: ["stability-is", plain],
 };
 
 const chosen = (id) => (value(id) === "" ? null : Number(value(id)));
@@ -60,7 +62,7 @@ function questionTest() {
   const from = chosen("sure-from"), to = chosen("sure-to"), pictured = byId("pictured")?.checked ?? false;
   const [members, into] = ["superclass-is", "into-is"].map(chosen)
     .map((row) => (row === null ? null : new Set(book.superclasses[row].members)));
-  const peers = peersTest();
+  const peers = peersTest(), verdicts = Object.keys(explained).map((method) => [method, value(`${method}-is`)]).filter(([, asked]) => asked !== "");
   return (place) => {
     const image = cases.image[place];
     if (label !== null && images.label[image] !== label) return false;
@@ -73,6 +75,7 @@ function questionTest() {
     if (model !== null && makerAt(place, model) < 0) return false;
     if (not !== null && makerAt(place, not) >= 0) return false;
     if (!peers(image)) return false;
+    if (!verdicts.every(([method, asked]) => verdictAt(method, explainedAt(method, place, model)) === asked)) return false;
     if (from !== null || to !== null) {
       const [sure] = confidenceOf(place, model);
       if (sure < 0 || sure < (from ?? 0) / 100 || sure > (to ?? 100) / 100) return false;
@@ -90,6 +93,7 @@ function sorter() {
   const sure = new Map();
   const confidence = (place) => sure.get(place) ?? (sure.set(place, confidenceOf(place, model)[0]), sure.get(place));
   const severity = (a, b) => cases.type[b] - cases.type[a];
+  const framing = (place) => (staysOf(place, model) < 0 ? 2 : staysOf(place, model));
   const unknownLast = (place) => (confidence(place) < 0 ? 2 : confidence(place));
   return {
     severity: (a, b) => severity(a, b) || distanceOf(b) - distanceOf(a) || confidence(b) - confidence(a) || a - b,
@@ -97,6 +101,7 @@ function sorter() {
     far: (a, b) => distanceOf(b) - distanceOf(a) || severity(a, b) || a - b,
     sure: (a, b) => confidence(b) - confidence(a) || a - b,
     unsure: (a, b) => unknownLast(a) - unknownLast(b) || a - b,
+    framing: (a, b) => framing(a) - framing(b) || severity(a, b) || a - b,
     common: (a, b) => nMakersOf(b) - nMakersOf(a) || severity(a, b) || a - b,
     name: compareTexts((place) => images.names[cases.image[place]]),
     label: compareTexts((place) => book.classes[labelOf(place)].toLowerCase()),
@@ -283,10 +288,11 @@ function fillChoices() {
 }
 
 function exportFound() {
-  const head = ["file_name", "label", "prediction", "error_type", "wordnet_distance", "n_models", "models"];
+  const head = ["file_name", "label", "prediction", "error_type", "wordnet_distance", "n_models", "models", ...Object.keys(explained)];
   const rows = view.found.map((place) => [images.names[cases.image[place]], book.classes[labelOf(place)],
     book.classes[cases.prediction[place]], book.types[cases.type[place]], distanceOf(place) < 0 ? "" : distanceOf(place),
-    nMakersOf(place), [...cases.makers.subarray(cases.makerStart[place], cases.makerStart[place + 1])].map((model) => book.models[model]).join(" ")]);
+    nMakersOf(place), [...cases.makers.subarray(cases.makerStart[place], cases.makerStart[place + 1])].map((model) => book.models[model]).join(" "),
+    ...Object.keys(explained).map((method) => verdictAt(method, explainedAt(method, place, maker())))]);
   download("errors.csv", [head, ...rows]);
 }
 

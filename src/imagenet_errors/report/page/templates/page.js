@@ -34,7 +34,7 @@ function markFront() {
 }
 
 function showTitle() {
-  const isAsked = /[#&](type|q|label|prediction|superclass|into|peers|case|not)=/.test(location.hash);
+  const isAsked = /[#&](type|q|label|prediction|superclass|into|peers|located|framing|case|not)=/.test(location.hash);
   const model = book.models[front.model];
   document.title = location.hash.includes("case=") && view.open !== null ? `${caseName(view.open)} · imagenet-errors`
     : isAsked ? `${byId("count").textContent} · ${model}`
@@ -47,7 +47,7 @@ async function follow() {
   if (address !== "" && !address.includes("=")) return;
   await ask(address);
   if (/(^|&)case=/.test(address)) return;
-  if (/(^|&)(by|type|q|sort|view|page|not|label|prediction|superclass|into|group|peers|from|to|far|pictured)=/.test(address)) byId("explorer").scrollIntoView();
+  if (/(^|&)(by|type|q|sort|view|page|not|label|prediction|superclass|into|group|peers|from|to|far|located|framing|pictured)=/.test(address)) byId("explorer").scrollIntoView();
   else if (/(^|&)model=/.test(address)) byId("headline").scrollIntoView();
 }
 

@@ -66,18 +66,20 @@ function otherAnswer(place) {
 }
 
 function sideOf(place) {
-  const [sure, whose] = confidenceOf(place, maker());
+  const [sure, whose] = confidenceOf(place, maker()), stays = staysOf(place, maker());
   const many = book.models.length > 1;
   return make("span", { class: "side" }, typeName(book.types[cases.type[place]]),
     sure < 0 ? null : make("span", {}, ...(many ? [named(book.models[whose]), ` ${percent(sure, 0)} sure`] : [`${percent(sure, 0)} sure`])),
-    many ? make("span", {}, `${sure < 0 ? "" : " · "}made by ${nMakersOf(place)} of ${counted(book.models.length, "model")}`) : null);
+    many ? make("span", {}, `${sure < 0 ? "" : " · "}made by ${nMakersOf(place)} of ${counted(book.models.length, "model")}`) : null,
+    stays < 0 ? null : make("span", { class: "stays", title: "of its flips, crops and colour changes keep this answer" }, `${percent(stays, 0)} of reframings keep it`));
 }
 
 function detailOf(place) {
   const image = cases.image[place];
   const box = make("div", { class: "detail-text" }, factsOf(place), make("h3", {}, "Why it was judged so"),
     make("p", { class: "fine" }, "Unpacking …"));
-  decisionPaths().then((paths) => box.lastElementChild.replaceWith(...walkOf(place, paths)));
+  const waiting = box.lastElementChild;
+  decisionPaths().then((paths) => waiting.replaceWith(...walkOf(place, paths))).then(() => explainedOf(place)).then((shown) => box.append(...shown));
   if (isBare) return make("div", { class: "detail bare" }, box);
   return make("div", { class: "detail" }, largePicture(image), box);
 }

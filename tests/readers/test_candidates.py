@@ -1,0 +1,44 @@
+"""Of several columns, the one that the images' labels show to be a model's is read; what cannot be told is asked."""
+
+import numpy as np
+import pytest
+
+from imagenet_errors.images import val_file_names
+from imagenet_errors.labels import imagenet_1k
+from imagenet_errors.problems import InputError
+from imagenet_errors.readers.annotations import read_real, val_labels
+from imagenet_errors.readers.predictions import ReadRules, read_models
+
+LABELS = imagenet_1k()
+REAL = read_real(LABELS)
+LABEL = val_labels().astype(int)
+RULES = ReadRules(allow_partial=True)
+
+
+def read(path, rows, **columns):
+    """Write a CSV file of these images by number and columns; return each model's classes."""
+    names = val_file_names(np.asarray(rows) + 1).to_pylist()
+    lines = [",".join(map(str, each)) for each in zip(names, *columns.values(), strict=True)]
+    path.write_text("\n".join([",".join(["file_name", *columns]), *lines]))
+    return {one.model: one.predictions() for one in read_models(path, REAL, LABELS, rules=RULES)}
+
+
+def test_images_of_class_0_tell_the_truth_from_a_model_as_any_others_do(tmp_path):
+    tenches = np.flatnonzero(LABEL == 0)
+    model = np.where(np.arange(len(tenches)) % 5, 0, 1)
+    (found,) = read(tmp_path / "vit.csv", tenches, label=LABEL[tenches], resnet50=model).values()
+    assert found.top1.tolist() == model.tolist()
+    assert "Column 'label' holds the original labels (100% of 50 rows are right)" in " ".join(found.intake.notes)
+
+
+@pytest.mark.parametrize(("n_rows", "is_told"), [(19, False), (20, True)])
+def test_twenty_rows_are_enough_to_tell_the_truth(tmp_path, n_rows, is_told):
+    rows = np.arange(n_rows)
+    model = np.where(rows % 4, LABEL[rows], (LABEL[rows] + 1) % 1000)
+    columns = {"label": LABEL[rows], "resnet50": model}
+    if is_told:
+        (found,) = read(tmp_path / "vit.csv", rows, **columns).values()
+        assert found.top1.tolist() == model.tolist()
+    else:
+        with pytest.raises(InputError, match="2 columns may be the predicted class"):
+            read(tmp_path / "vit.csv", rows, **columns)
