@@ -276,7 +276,7 @@ def run_planted(args: Namespace) -> None:
     classifier = compiled(load_classifier(spec_of(args, "lite0"), settings(), imagenet_1k()))
     rows = []
     for plant in islice(plants(args, classifier), args.planted):
-        rows.append(done.pop((plant["name"], plant["object"]), None) or judge_plant(classifier, plant))
+        rows.append(done.pop((plant["name"], plant["object"]), {}) or judge_plant(classifier, plant))
         _write(file, [*rows, *done.values()])
 
 
