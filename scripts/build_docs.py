@@ -123,6 +123,7 @@ RUN_JSON = {
     "command": "the command line, if there was one",
     "finished": "when, UTC",
     "annotations": "name, or absolute path",
+    "label_set": "what the labels that counted are called, where the data set has several",
     "rejected_labels": "what became of images whose label no annotator accepts",
     "dataset": "the data set",
     "classes": "own classes, if they were given",

@@ -27,11 +27,14 @@ from pathlib import Path
 
 import reliability_inputs as inputs
 import reliability_kills as kills
+from imagenet_errors.image_folder import image_files
 from imagenet_errors.report.markdown import cell, md_table
 from imagenet_errors.shipped import shipped
 from reliability_runs import CannotRun, Part
 
 SIZES = {"kills": 100, "mutations": 10_000, "files": 962, "small": 5_000, "names": 100_000, "rows": 50_000}
+PLACES = {"images": "DIR", "human": "FILE", "published-file": "FILE"}
+"""Real files that are tried where they are given."""
 TOP = Path(__file__).parents[1]
 
 
@@ -111,10 +114,13 @@ def run_parts(parts: Mapping[str, Callable[[], Part]], work: Path, only: list[st
 def page(parts: Mapping[str, object], arguments: argparse.Namespace, done: Mapping[str, dict[str, object]]) -> str:
     """Return the page."""
     sizes = " ".join(f"--{name} {getattr(arguments, name)}" for name in SIZES)
-    command = f"python scripts/check_reliability.py {sizes} --seed {arguments.seed} --out reports/reliability.md"
+    places = "".join(f" --{flag} {kind}" for flag, kind in PLACES.items() if getattr(arguments, flag.replace("-", "_")))
+    command = (
+        f"python scripts/check_reliability.py {sizes} --seed {arguments.seed}{places} --out reports/reliability.md"
+    )
     full = all(getattr(arguments, name) == size for name, size in SIZES.items())
     told = "These are the full sizes." if full else "These are reduced sizes; the full ones are the script's defaults."
-    texts = [f"# Reliability\n\nMade by `{command}`. {told}\n"]
+    texts = [f"# Reliability\n\nMade by `{command}`. {told} {_seen(arguments.images)}\n"]
     faults = [f"{name} was not run" for name in parts if name not in done]
     for section in SECTIONS:
         ours = [done[name] for name in parts if name.startswith(f"{section.prefix} ") and name in done]
@@ -123,6 +129,13 @@ def page(parts: Mapping[str, object], arguments: argparse.Namespace, done: Mappi
         texts.append(f"## {section.title}\n\n{section.about}\n\n{md_table(section.header, [*rows, *_sum(rows)])}")
     texts.append("## What went wrong\n\n" + ("\n".join(f"- {cell(fault)}" for fault in faults) or "Nothing.") + "\n")
     return "\n".join([*texts, _commits(done)])
+
+
+def _seen(images: Path | None) -> str:
+    """Say which images the commands see that look at any."""
+    n_images = kills.N_NOISE if images is None else len(image_files(images))
+    what = "images of noise" if images is None else "validation images"
+    return f"The commands that look at images (predict, batch, evidence, explain) see {n_images:,} {what}."
 
 
 def _sum(rows: list[tuple[str, ...]]) -> list[tuple[str, ...]]:

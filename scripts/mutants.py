@@ -9,9 +9,11 @@ module level and decorated classes included). Places are drawn by --seed, evenly
 place; --sample 0 takes every place. Everything happens in a copy under --work (default: a temporary folder), which
 also keeps the outcomes: a run that was stopped goes on, --again tries those once more that survived.
 
-A map of which test runs which line is made first. A change is judged by the tests that run its statement, quick ones
-and those of its own file first, then by the others that run its module, both within a budget of seconds; the first
-failure ends it. Tests run in forks of this process, which has the libraries loaded, but not the package.
+A map of which test runs which line is made first, and kept up with the tests; --remap makes it anew, which is due
+when lines of the core have moved (with an old one fewer changes are noticed, never more). A change is judged by the
+tests that run its statement, quick ones and those of its own file first, then by the others that run its module, both
+within a budget of seconds; the first failure ends it. Tests run in forks of this process, which has the libraries
+loaded, but not the package.
 """
 
 from __future__ import annotations
@@ -93,10 +95,12 @@ QUICK_SECONDS, THOROUGH_SECONDS = 6.0, 8.0
 OURS = ("imagenet_errors", "conftest", "tests", "scripts")
 HAS_THREADS = ("torch", "torchvision", "faiss", "ray", "open_clip", "timm", "captum", "wandb")
 """Left to the forks to load: a fork has none of its parent's threads."""
-HANGS_AFTER = 900
+HANGS_AFTER = 7_200
+"""Seconds by the clock: on a busy machine only what a test run takes of the processor says that it does not end."""
 _IDENTITY = {"Is", "IsNot"}
 Outcome = str
-KILLED, SURVIVED = "killed", "survived"
+KILLED, SURVIVED, ENDLESS = "killed", "survived", "endless"
+"""``ENDLESS``: the tests took ten times as long as they do, and half a minute; that was noticed, too."""
 
 
 @dataclass(frozen=True)
@@ -319,7 +323,7 @@ def _of_line(lines: Path, package: Path, usable: frozenset[str]) -> dict[str, di
 
 def _measure(work: Path, paths: Sequence[str]) -> None:
     """Run in a fork: the tests of these files, with the lines they run."""
-    os.environ["COVERAGE_FILE"] = str(work / "lines.coverage")
+    os.environ |= {"COVERAGE_FILE": str(work / "lines.coverage"), "COVERAGE_CORE": "ctrace"}  # others know no contexts
     plugin = _Seconds()
     _pytest(work, ["--cov=imagenet_errors", "--cov-append", "--cov-context=test", "--cov-report=", *paths], [plugin])
     facts: dict[str, dict[str, Any]] = defaultdict(lambda: {"seconds": {}, "failed": []})
@@ -373,7 +377,12 @@ def _pytest(work: Path, arguments: Sequence[str], plugins: Sequence[object] = ()
     os.dup2(output.fileno(), 2)
     os.chdir(copy)
     sys.path[:0] = [str(copy / "src")]
-    os.environ |= {"PYTHONPATH": str(copy / "src"), "TMPDIR": str(work / "tmp"), "HOME": str(work / "home")}
+    shutil.rmtree(work / "tmp", ignore_errors=True)  # with the cache, which would hide a change, or keep what one made
+    (work / "tmp").mkdir()
+    os.environ |= {"PYTHONPATH": str(copy / "src"), "MPLCONFIGDIR": str(work / "fonts")}
+    os.environ |= {"TMPDIR": str(work / "tmp"), "HOME": str(work / "tmp" / "home")}
+    for name in ("XDG_CACHE_HOME", "IMAGENET_ERRORS_CACHE"):
+        os.environ.pop(name, None)
     tempfile.tempdir = str(work / "tmp")
     fixed = [
         "-p",
@@ -430,8 +439,9 @@ def judge(mutant: Mutant, source: str, tests: TestMap, work: Path) -> Judged:
     with changed(work / "copy" / PACKAGE / mutant.module, text):
         for chosen in rounds:
             expected = sum(tests.seconds[test] for test in chosen)
-            if chosen and in_fork(_run, work, chosen, cpu_seconds=30 + 10 * expected) != 0:
-                outcome = KILLED
+            status = in_fork(_run, work, chosen, cpu_seconds=30 + 10 * expected) if chosen else 0
+            if status:
+                outcome = KILLED if status > 0 else ENDLESS
                 break
     return Judged(mutant.module, mutant.line, was, becomes, outcome)
 
@@ -478,7 +488,8 @@ def page(judged: Sequence[Judged], n_all: Counter[str], *, command: str, seed: i
             f"Made by `{command}` (Cosmic Ray {version('cosmic-ray')}, seed {seed}): {len(judged):,} of "
             f"{sum(n_all.values()):,} places in the core changed, one at a time. {len(alike)} of the changes make no "
             f"difference that anyone could see; of the other {n_counted:,} the tests noticed "
-            f"{n_counted - len(slipped):,} and missed {len(slipped)} (**{share:.1%}**).",
+            f"{n_counted - len(slipped):,} ({sum(one.outcome == ENDLESS for one in judged)} by never coming to an end) "
+            f"and missed {len(slipped)} (**{share:.1%}**).",
             "",
             md_table(header, [*rows, ("all", *totals)]),
             "",
@@ -512,8 +523,10 @@ def copied(work: Path) -> dict[str, str]:
             shutil.copytree(TOP / name, work / "copy" / name, ignore=ignored, dirs_exist_ok=True)
         else:
             shutil.copy2(TOP / name, work / "copy" / name)
-    for name in ("tmp", "home"):
-        (work / name).mkdir(exist_ok=True)
+    for path in (work / "copy" / "tests").rglob("*.py"):
+        if not (TOP / path.relative_to(work / "copy")).exists():
+            path.unlink()
+    (work / "fonts").mkdir(exist_ok=True)
     shared = Path(os.environ.get("IMAGENET_ERRORS_SHARED", TOP.parent / "shared" / "data"))
     os.environ["IMAGENET_ERRORS_SHARED"] = str(shared.resolve())
     paths = sorted(path for pattern in CORE for path in (TOP / PACKAGE).glob(pattern))
@@ -525,7 +538,7 @@ def judged_before(path: Path, *, again: bool) -> dict[tuple[str, str, str], Judg
     if not path.is_file():
         return {}
     found = [Judged(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
-    return {one.key: one for one in found if one.outcome == KILLED or not again}
+    return {one.key: one for one in found if one.outcome != SURVIVED or not again}
 
 
 def parsed(given: Sequence[str] | None = None) -> argparse.Namespace:

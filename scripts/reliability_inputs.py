@@ -428,6 +428,17 @@ def long_text_parquet(path: Path) -> None:
     pq.write_table(pa.table({"file_name": same, "predicted_class": pa.array(np.zeros(4_000, np.int16))}), path)
 
 
+def long_feather(path: Path) -> None:
+    """30 million rows in a hundred kilobytes."""
+    table = pa.table({"predicted_class": pa.array(np.zeros(30_000_000, np.int16))})
+    pa.feather.write_feather(table, path, compression="zstd")
+
+
+def long_npz(path: Path) -> None:
+    """60 million rows in half a megabyte."""
+    np.savez_compressed(path, predicted_class=np.zeros(60_000_000, np.int64))
+
+
 BOMBS: dict[str, Callable[[Path], None]] = {
     "bomb.csv.gz": gzip_bomb,
     "wide.csv": wide_csv,
@@ -437,6 +448,8 @@ BOMBS: dict[str, Callable[[Path], None]] = {
     "wide.parquet": wide_parquet,
     "long.parquet": long_parquet,
     "long_text.parquet": long_text_parquet,
+    "long.feather": long_feather,
+    "long.npz": long_npz,
 }
 
 

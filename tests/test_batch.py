@@ -1,9 +1,12 @@
 """A batch loses nothing: every model ends in the summary or, with its reason, among the failures."""
 
+import os
+import signal
+
 import pyarrow.parquet as pq
 import pytest
 
-from timm_world import arguments, end, kill_after, make_images, needs_timm, start, tables_of
+from timm_world import arguments, end, kill_after, make_images, needs_timm, start, tables_of, wait_for_models
 
 needs_timm()
 
@@ -111,6 +114,18 @@ def test_images_that_nobody_annotated_are_refused_at_once(program, tmp_path):
     answer = program(*arguments(["tiny_net.seed1"], folder, tmp_path / "run"))
     assert answer.status == 2
     assert "is annotated" in answer.err
+
+
+def test_a_signal_to_all_processes_at_once_is_heard_by_the_program_alone(images, tmp_path):
+    """As Slurm sends it: the processes that decode images end with the program, not before it."""
+    predictions = tmp_path / "run" / "predictions"
+    ended = start(arguments(["tiny_net.seed1", "slow_net"], images, tmp_path / "run", "--workers", 1))
+    wait_for_models(ended, predictions, 1)
+    os.killpg(ended.pid, signal.SIGTERM)
+    status, errors = end(ended)
+    assert (status, errors.splitlines()[-1]) == (143, "Terminated: nothing was left half-written.")
+    assert "Traceback" not in errors
+    assert "tiny_net.seed1.parquet" in [path.name for path in predictions.iterdir()]
 
 
 def test_killed_at_any_point_the_same_command_goes_on_to_the_same_tables(images, tmp_path):

@@ -9,6 +9,7 @@ import pytest
 import toy
 from imagenet_errors.label_sets import combined, on_images_of
 from imagenet_errors.problems import InputError
+from imagenet_errors.tables import Ragged
 from toy import BEAGLE, MUG, SOFA, TABBY, TIGER_CAT
 
 
@@ -92,3 +93,14 @@ def test_images_that_the_other_set_lacks_or_doubts_are_excluded():
     other = label_set("other", problematic={"a"}, a=(TABBY, {TABBY}))
     assert on_images_of(FIRST, other).evaluated.tolist() == [False, False]
     assert on_images_of(replace(FIRST, problematic=np.array([True, False])), SECOND).evaluated.tolist() == [False, True]
+
+
+def test_images_of_several_original_labels_keep_all_of_them():
+    originals = Ragged.of([[TABBY, MUG], [SOFA]])
+    both = replace(FIRST, label_sets=originals)
+    again = replace(label_set("again", a=(TABBY, {TABBY}), b=(SOFA, {SOFA})), label_sets=originals)
+    found = combined([both, again], "union")
+    assert [found.originals[row].tolist() for row in range(2)] == [[TABBY, MUG], [SOFA]]
+    assert found.is_correct(np.array([0, 0, 1]), np.array([MUG, TABBY, MUG])).tolist() == [True, True, False]
+    with pytest.raises(InputError, match="another original label"):
+        combined([both, FIRST], "union")

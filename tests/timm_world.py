@@ -87,13 +87,18 @@ def end(process):
     return process.returncode, errors.decode()
 
 
-def kill_after(process, predictions, n_models):
-    """Kill the program once so many models are predicted; return how many there were then."""
+def wait_for_models(process, predictions, n_models):
+    """Wait until so many models are predicted."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while len(list(predictions.glob("*.parquet"))) < n_models:
         if process.poll() is not None or time.monotonic() > deadline:
             raise AssertionError(f"ended by itself: {end(process)}")
         time.sleep(0.02)
+
+
+def kill_after(process, predictions, n_models):
+    """Kill the program once so many models are predicted; return how many there were then."""
+    wait_for_models(process, predictions, n_models)
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate(timeout=PATIENCE_SECONDS)
     return len(list(predictions.glob("*.parquet")))

@@ -9,7 +9,7 @@ import hashlib
 import os
 import re
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -230,26 +230,32 @@ class LabelledImages:
 def labelled_images(folder: Path, labels: LabelSpace) -> LabelledImages:
     """Find images of known class; the wnid is the class folder's name or begins the file's (``n01440764_18.JPEG``).
 
+    The folders of classes of one's own may be called by name, too.
+
     Raises
     ------
     InputError
         There is no such folder or no image in it, or a file's class cannot be told.
     """
     files = image_files(folder)
-    classes = np.array([_class_of(file, labels) for file in files], dtype=np.int16)
+    by_name = {} if labels.is_imagenet else {name.casefold(): index for index, name in enumerate(labels.names)}
+    classes = np.array([_class_of(file, labels, by_name) for file in files], dtype=np.int16)
     strangers = np.flatnonzero(classes < 0)
     if strangers.size:
         raise InputError(
             folder,
             f"{counted(strangers.size, 'image')} of no known class",
             example=files[strangers[0]],
-            fix="Put images into folders named by their wnid, or let file names begin with it.",
+            fix="Put images into folders named by their wnid"
+            + (" or class." if by_name else ", or let file names begin with it."),
         )
     return LabelledImages(folder, tuple(files), classes)
 
 
-def _class_of(file: str, labels: LabelSpace) -> int:
+def _class_of(file: str, labels: LabelSpace, by_name: Mapping[str, int]) -> int:
     *folders, name = file.split("/")
+    if folders and folders[-1].casefold() in by_name:
+        return by_name[folders[-1].casefold()]
     parts = [name.partition("_")[0], *folders[-1:]]
     wnids = [part for part in reversed(parts) if _WNID.fullmatch(part)]
     return labels.index_of_wnid.get(wnids[0], -1) if wnids else -1

@@ -20,7 +20,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from imagenet_errors.problems import InputError
+from imagenet_errors.labels import LabelSpace
+from imagenet_errors.problems import InputError, counted
 from imagenet_errors.shipped import shipped
 from imagenet_errors.tables import Ragged
 
@@ -75,6 +76,24 @@ class Wordnet:
         if missing.size:
             raise self._unknown(keys[missing[0]], n_missing=missing.size, where=where)
         return found
+
+    def rows_of_classes(self, labels: LabelSpace) -> Rows:
+        """Return the row of each class's synset, int32 [C].
+
+        Raises
+        ------
+        InputError
+            A class has no wnid, or it is none of WordNet 3.0.
+        """
+        bare = [name for name, wnid in zip(labels.names, labels.wnids, strict=True) if not wnid]
+        if bare:
+            raise InputError(
+                "--classes",
+                f"{counted(len(bare), 'class', 'classes')} without a wnid: what is kin is told by WordNet",
+                example=bare[0],
+                fix="Add a column wnid (n02121620 for cat): WordNet 3.0's synset of each class.",
+            )
+        return self.rows(labels.wnids, where="the classes' wnids")
 
     def row(self, key: str, *, where: Path | str = "WordNet 3.0") -> int:
         """Return the row of one synset, written as a name or a wnid; raises like :meth:`rows`."""

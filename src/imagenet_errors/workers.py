@@ -127,13 +127,18 @@ def _start(work: Callable[[Thing], Answer], things: Sequence[Thing], others: Seq
     return _Worker(pid, ours)
 
 
+def leave_signals(_worker: int = 0) -> None:
+    """In a worker: leave Ctrl-C and SIGTERM, which may reach all processes at once, to the parent, who ends it."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+
+
 def _serve(work: Callable[[Thing], Answer], things: Sequence[Thing], line: Connection[Any, Any]) -> NoReturn:
     """Answer the parent until it hangs up; nothing that the parent must do at its end is done here."""
     import pyarrow as pa
 
     try:
-        for number in (signal.SIGINT, signal.SIGTERM):  # both may reach all processes; they are the parent's to hear
-            signal.signal(number, signal.SIG_IGN)
+        leave_signals()
         pa.set_cpu_count(1)
         while True:
             place = line.recv()

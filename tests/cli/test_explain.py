@@ -7,7 +7,7 @@ import time
 import pyarrow.parquet as pq
 import pytest
 
-from explain_world import without
+from explain_world import column, without
 from patience import PATIENCE_SECONDS
 from timm_world import MODELS, arguments, end, make_images, needs_timm, start
 
@@ -50,6 +50,17 @@ def test_locate_writes_the_columns_of_its_contract_and_says_first_whether_to_loo
         assert row["verdict"] in ("located", "chance", "diffuse", "never")
         assert [other["model"] for other in row["transfer"]] == ["tiny_net.seed2"]
         assert (row["flips_to"] is None) == (row["flips_to_type"] is None) == (row["n_hidden_to_flip"] is None)
+
+
+def test_every_cell_can_be_tried_at_every_step(program, world, tmp_path):
+    run, images = world
+    needed = {}
+    for n_tried in ("0", "1"):
+        more = ("--grid", "4", "--limit", "4", "--cells-tried", n_tried, "--out", tmp_path / n_tried)
+        assert program(*command(run, images, *more)).status == 0
+        needed[n_tried] = column(tmp_path / n_tried / "locate" / "tiny_net.seed1.parquet", "order")
+    assert [order[0] for order in needed["0"]] == [order[0] for order in needed["1"]]  # the first step tries all
+    assert needed["0"] != needed["1"]
 
 
 @pytest.mark.parametrize(
@@ -101,6 +112,7 @@ def test_killed_and_resumed_it_ends_in_the_same_table(world, tmp_path):
         pytest.param(("--method", "guess"), "locate, sis, maps, stability", id="no such method"),
         pytest.param(("--error-types", "typo"), "model_failure", id="no such error type"),
         pytest.param(("--model", "tiny_net.seed3"), "--run-model", id="a model that the run has not"),
+        pytest.param(("--cells-tried", "-1"), "--cells-tried", id="fewer cells than none"),
         pytest.param(("--grid", "99"), "2 to 32", id="a grid finer than the pixels"),
     ],
 )

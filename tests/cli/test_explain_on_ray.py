@@ -1,11 +1,10 @@
 """Explained over a Ray cluster, started and stopped here, the table is the one that this machine alone makes."""
 
-import secrets
-
 import pyarrow.parquet as pq
 import pytest
 
 from explain_world import without
+from ray_world import PATIENT, SAME_TOKEN
 from timm_world import MODELS, arguments, end, make_images, needs_timm, start
 
 needs_timm()
@@ -19,8 +18,7 @@ def test_over_a_cluster_the_table_is_the_same(tmp_path):
     given += ["--error-types", "model_failure,spurious_correlation,fine_grained", "--method", "stability"]
     given += ["--device", "cpu", "--out"]
     assert end(start([*given, str(tmp_path / "local")]))[0] == 0
-    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
-    status, errors = end(start([*given, str(tmp_path / "ray"), "--engine", "ray"], **token))
+    status, errors = end(start([*given, str(tmp_path / "ray"), "--engine", "ray"], **PATIENT, **SAME_TOKEN))
     assert status == 0, errors
     tables = (tmp_path / name / "stability" / "tiny_net.seed1.parquet" for name in ("local", "ray"))
     local, spread = (pq.read_table(path) for path in tables)

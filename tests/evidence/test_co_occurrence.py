@@ -113,6 +113,12 @@ class TestLearnt:
     def test_annotations_of_another_set_leave_all_real_images(self):
         assert learnt(annotated(["n01440764/6.jpeg"], [0], [[0]]), LABELS).source.startswith("46,837 ReaL images")
 
+    def test_too_few_images_of_several_labels_outside_are_not_learnt_from(self):
+        """A thousand images are left, of which a tenth of what is needed has more than one label."""
+        rows = np.arange(49_000)
+        own = annotated(val_names(*(row + 1 for row in rows)), np.zeros(49_000), [[0]] * 49_000)
+        assert learnt(own, LABELS).source == "46,837 ReaL images, an image never supporting its own error"
+
     @pytest.mark.parametrize("n_annotated", [20_000, 50_000], ids=["counted elsewhere", "an image has no say itself"])
     def test_what_was_learnt_is_kept_and_is_the_same_the_next_time(self, n_annotated, tmp_path, monkeypatch):
         monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))

@@ -8,9 +8,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from imagenet_errors.evidence.oov import OOV_SCHEMA, read_oov_evidence
-from imagenet_errors.images import ImageIndex
+from imagenet_errors.images import ImageIndex, val_file_names
+from imagenet_errors.inputs import load_basis
 from imagenet_errors.problems import InputError
 from imagenet_errors.tables import Cases, Ragged
+from toy import inputs_of
 
 IMAGES = ImageIndex(pa.array([f"ILSVRC2012_val_0000000{n}.JPEG" for n in (1, 2, 3)]))
 ROWS = {
@@ -128,3 +130,62 @@ def test_the_published_evidence_is_read_whole(shared):
     found = read_oov_evidence(path, ImageIndex(pa.array(sorted({row["file_name"] for row in rows}))))
     assert (len(found.codes), found.n_unknown) == (len(rows), 0)
     assert int(found.is_oov.sum()) == sum(row["is_oov"] == "True" for row in rows)
+
+
+class TestCountedFromOne:
+    """No mistake predicts the original label; a table of which many rows do counts its classes from 1."""
+
+    def load(self, tmp_path, n_rows, n_equal, n_one_more=0, rejected=()):
+        label = np.arange(n_rows) % 500 + 100
+        prediction = label + 7
+        prediction[:n_equal] = label[:n_equal]
+        prediction[n_equal : n_equal + n_one_more] += 1 - 7
+        names = val_file_names(np.arange(1, n_rows + 1)).to_pylist()
+        labels = [999 if row in rejected else index for row, index in enumerate(label)]
+        (tmp_path / "labels.csv").write_text(
+            "file_name,labels,label\n"
+            + "".join(f"{name},{one},{index}\n" for name, one, index in zip(names, labels, label, strict=True))
+        )
+        (tmp_path / "oov.csv").write_text(
+            "file_name,prediction,is_oov\n"
+            + "".join(f"{name},{index},True\n" for name, index in zip(names, prediction, strict=True))
+        )
+        return load_basis(inputs_of(tmp_path / "labels.csv", oov_evidence=tmp_path / "oov.csv"))
+
+    def test_it_is_refused_with_both_counts(self, tmp_path):
+        with pytest.raises(InputError, match=r"oov.csv: 5 of 100 rows .* none with every class -1: .*count from 1"):
+            self.load(tmp_path, 100, 5)
+
+    @pytest.mark.parametrize(
+        ("n_rows", "n_equal", "more"),
+        [
+            pytest.param(99, 5, {}, id="too few rows to tell"),
+            pytest.param(100, 2, {}, id="too few that equal the label"),
+            pytest.param(100, 5, {"n_one_more": 1}, id="some would equal it with every class -1"),
+            pytest.param(100, 5, {"rejected": range(5)}, id="labels that no annotator accepts"),
+        ],
+    )
+    def test_what_may_be_right_is_read(self, tmp_path, n_rows, n_equal, more):
+        assert len(self.load(tmp_path, n_rows, n_equal, **more).evidence["oov"].codes) == n_rows
+
+
+def test_what_evidence_rests_on_is_told_the_commonest_first_and_equals_by_name(tmp_path):
+    names = val_file_names(np.arange(1, 5)).to_pylist()
+    pq.write_table(
+        pa.table(
+            {
+                "file_name": names,
+                "prediction": [5, 6, 7, 8],
+                "is_oov": [True] * 4,
+                "encoder": ["b/16", "a/32", "c/14", "c/14"],
+            }
+        ),
+        tmp_path / "oov.parquet",
+    )
+    (tmp_path / "labels.csv").write_text("file_name,labels\n" + "".join(f"{name},1\n" for name in names))
+    notes = load_basis(inputs_of(tmp_path / "labels.csv", oov_evidence=tmp_path / "oov.parquet")).evidence.notes["oov"]
+    assert [note.split("the encoder ")[1] for note in notes] == [
+        "c/14 in 2 of 4 rows",
+        "a/32 in 1 of 4 rows",
+        "b/16 in 1 of 4 rows",
+    ]

@@ -17,7 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from imagenet_errors.problems import InputError
-from imagenet_errors.readers import read_raw
+from imagenet_errors.readers import arrow_tables, assemble, npz_files, read_raw
+from imagenet_errors.readers import opened as opened_files
 from imagenet_errors.readers.opened import opened, refusing_damage
 
 
@@ -122,6 +123,14 @@ def write_npz(path, n_members):
             archive.writestr(f"a{number}.npy", b"")
 
 
+MANY = pa.table({"a": pa.array(np.zeros(6_000_000, np.int8))})
+
+
+def many_in_npz(path):
+    with path.open("wb") as file:
+        np.savez_compressed(file, a=np.zeros(6_000_000, np.int8))
+
+
 def repeated_text():
     """Return a table that stands for 400 MB of text in a few kilobytes."""
     text = pa.DictionaryArray.from_arrays(pa.array([0] * 4000, pa.int32()), pa.array(["x" * 100_000]))
@@ -148,6 +157,9 @@ def write_zeros(path):
         pytest.param(
             lambda path: pa.feather.write_feather(repeated_text(), path), "bytes of text in column", id="Feather"
         ),
+        pytest.param(lambda path: pq.write_table(MANY, path), "6,000,000 rows; at most", id="rows"),
+        pytest.param(lambda path: pa.feather.write_feather(MANY, path), "6,000,000 rows; at most", id="Feather rows"),
+        pytest.param(lambda path: many_in_npz(path), "6,000,000 rows in array a; at most", id="npz rows"),
         pytest.param(lambda path: write_npz(path, 2_000), "2,000 arrays; at most 1,000", id="members"),
         pytest.param(lambda path: path.write_text("a," * 60_000 + "b\n"), "60,001 columns; at most", id="columns"),
         pytest.param(lambda path: path.write_text("[" * 200_000), "nested too deeply", id="lists"),
@@ -202,3 +214,27 @@ def test_an_array_longer_or_shorter_than_its_header_is_refused(tmp_path, n_more)
 def test_half_a_surrogate_pair_is_no_obstacle(tmp_path):
     (tmp_path / "a.json").write_text('{"\\ud800.JPEG": "\\udc00 tench", "b.JPEG": "tench"}')
     assert read_raw(tmp_path / "a.json").names.to_pylist() == ["?.JPEG", "b.JPEG"]
+
+
+def test_a_table_that_no_memory_holds_is_refused_before_it_is_read(tmp_path, monkeypatch):
+    monkeypatch.setattr("imagenet_errors.readers.arrow_tables.free_memory", lambda: 7_000)
+    pq.write_table(pa.table({"predicted_class": pa.array(np.zeros(1000))}), tmp_path / "a.parquet")
+    with pytest.raises(InputError, match="8,000 bytes when it is read, and 7,000 are free"):
+        read_raw(tmp_path / "a.parquet")
+
+
+def test_the_page_states_the_limits_that_hold():
+    page = (Path(__file__).parents[2] / "docs" / "read_your_file.md").read_text(encoding="utf-8")
+    limits = page[page.index("## How large a file may be") :]
+    gibibytes = {1 << 28: "256 MiB", 1 << 26: "64 MiB", 1 << 29: "512 MiB", 1 << 30: "1 GiB", 1 << 31: "2 GiB"}
+    for limit in (assemble.MOST_COLUMNS, assemble.MOST_ROWS, npz_files._MOST_MEMBERS):
+        assert f"| {limit:,} |" in limits
+    for limit in (
+        arrow_tables._MOST_TEXT,
+        opened_files._ALWAYS_UNPACKED,
+        npz_files._ALWAYS_UNPACKED,
+        opened_files._HELD_UP_TO,
+        opened_files._LARGEST_PIPE,
+    ):
+        assert gibibytes[limit] in limits
+    assert opened_files._MOST_UNPACKED == npz_files._MOST_UNPACKED == 20

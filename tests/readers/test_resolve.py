@@ -1,5 +1,6 @@
 """What a file says becomes a class: by wnid, exact text, or index on a known class axis; what is not clear is told."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -184,3 +185,40 @@ class TestScores:
         scores[0, [3, 8]] = 0.4
         found = from_scores(scores)
         assert (found.top1.tolist(), found.raw.n_ties) == ([3], 1)
+
+
+class TestMasked:
+    """Of the classes that occur in a data set the best is taken."""
+
+    SOME = replace(LABELS, occurring=(0, 5, 9))
+
+    def resolve(self, raw):
+        return resolve(raw, self.SOME, axis_name=None, where=Path("model.npy"), mask=True)
+
+    def test_of_scores_the_best_of_the_classes_that_occur(self):
+        scores = one_hot(1000, 7, 9, 0)
+        scores[0, [0, 5]] = 0.2, 0.5
+        source = ArrayScores(scores, "model.npy")
+        found = self.resolve(RawPredictions(format="test", n_rows=3, n_outputs=1000, scores=source))
+        assert found.top1.tolist() == [5, 9, 0]
+        assert "of the 3 classes that occur the best was taken" in found.raw.notes
+
+    def test_of_ranks_the_first_that_occurs_and_none_where_none_does(self):
+        ranks = np.array([[7, 5, 0], [9, 0, 5], [1, 2, 3]])
+        found = self.resolve(RawPredictions(format="test", n_rows=3, index=ranks[:, 0], ranks=ranks))
+        assert found.top1.tolist() == [5, 9, -1]
+        assert reasons(found) == {"none of its ranks occurs in the data set": [2]}
+
+    def test_a_single_class_a_row_is_refused(self):
+        with pytest.raises(InputError, match="one class a row, so that the best of those that occur is not known"):
+            self.resolve(RawPredictions(format="test", n_rows=2, index=np.array([0, 7])))
+
+    def test_where_all_classes_occur_there_is_nothing_to_mask(self):
+        with pytest.raises(InputError, match="all classes occur"):
+            resolve(
+                RawPredictions(format="test", n_rows=1, index=np.array([0])),
+                LABELS,
+                axis_name=None,
+                where=Path("model.npy"),
+                mask=True,
+            )

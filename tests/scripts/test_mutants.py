@@ -82,7 +82,7 @@ def test_a_reviewed_change_that_survives_is_no_miss(monkeypatch):
     killed = mutants.Judged("m.py", 16, "return c", "return d", mutants.KILLED)
     monkeypatch.setattr(mutants, "reviewed", lambda: {same.key: "they are never equal"})
     page = mutants.page([same, missed, killed], mutants.Counter({"m.py": 9}), command="c", seed=1)
-    assert "of the other 2 the tests noticed 1 and missed 1 (**50.0%**)" in page
+    assert "of the other 2 the tests noticed 1 (0 by never coming to an end) and missed 1 (**50.0%**)" in page
     assert "| m.py | 9 | 3 | 1 | 1 | 1 |" in page
     assert "`if one <= other:`: they are never equal" in page
 

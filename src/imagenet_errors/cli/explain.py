@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
+from cyclopts.validators import Number
 
 from imagenet_errors.cli import options, predicting
 from imagenet_errors.cli.batch import engine_named
@@ -71,6 +72,13 @@ class Explaining:
     method: Annotated[str, Parameter(help="locate, sis, maps or stability.")] = "locate"
     grid: Annotated[int, Parameter(help="Cells a side (locate).")] = 8
     baseline: Annotated[str, Parameter(help="What hidden parts become: blur or mean (locate).")] = "blur"
+    cells_tried: Annotated[
+        int,
+        Parameter(
+            help="Cells tried at each step, the most promising of the step before; 0: all (locate).",
+            validator=Number(gte=0),
+        ),
+    ] = 8
     pixels_per_step: Annotated[int, Parameter(help="Pixels hidden at a step (sis).")] = 100
     threshold: Annotated[float, Parameter(help="Share of its probability that the answer must keep (sis).")] = 0.9
     absolute: Annotated[bool, Parameter(help="The threshold is a probability, no share (sis).", negative=())] = False
@@ -100,7 +108,7 @@ class Explaining:
         from imagenet_errors.explain.sufficiency import SufficientSubsets
 
         if self.method == "locate":
-            return Locate(self.grid, self.baseline, seed=self.seed)
+            return Locate(self.grid, self.baseline, n_tried=self.cells_tried, seed=self.seed)
         if self.method == "sis":
             return SufficientSubsets(
                 self.pixels_per_step,

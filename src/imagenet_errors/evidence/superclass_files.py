@@ -95,7 +95,7 @@ class _Tree:
     @cached_property
     def _pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Every (class index, synset row at or above it), sorted by the synset."""
-        rows = self.wordnet.rows(self.labels.wnids, where="label space")
+        rows = self.wordnet.rows_of_classes(self.labels)
         owner, ancestor = self.wordnet.ancestor_pairs(rows)
         order = np.argsort(ancestor, kind="stable")
         return owner[order], ancestor[order]

@@ -196,7 +196,7 @@ def coverage_of(
     InputError
         Something given cannot be used; the text says what.
     """
-    basis = load_basis(inputs)
+    basis = load_basis(inputs, predictions)
     with gather(predictions, basis, rules=rules, progress=progress) as mistakes:
         reached = reaching_cases(mistakes, basis)
         n_models = len(mistakes.models)

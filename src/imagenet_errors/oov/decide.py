@@ -123,7 +123,7 @@ class OovDecider:
 
     @cached_property
     def _synset_of_class(self) -> NDArray[np.int32]:
-        return self.proposer.wordnet.rows(self.proposer.labels.wnids)
+        return self.proposer.wordnet.rows_of_classes(self.proposer.labels)
 
     def _top_proposals(self, best: _Best) -> pa.ListArray:
         is_there = best.score >= 0

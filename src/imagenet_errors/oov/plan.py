@@ -238,6 +238,7 @@ def make_plan(request: OovRequest, *, progress: Progress = silent) -> OovPlan:
         Something given cannot be used; the text says what.
     """
     request.check()
+    load_wordnet().rows_of_classes(request.inputs.data_set.labels)  # before anything slow: without wnids all is in vain
     basis = load_basis(request.inputs, request.predictions)
     annotations, superclasses = basis.annotations, basis.evidence["superclasses"]
     with gather(request.predictions, basis, rules=request.rules, progress=progress) as mistakes:

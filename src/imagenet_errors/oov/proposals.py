@@ -194,7 +194,7 @@ class Proposer:
 
     @cached_property
     def _around(self) -> _Around:
-        return _around(self.wordnet.rows(self.labels.wnids), self.shares, self.wordnet)
+        return _around(self.wordnet.rows_of_classes(self.labels), self.shares, self.wordnet)
 
     @cached_property
     def _wnids(self) -> list[str]:

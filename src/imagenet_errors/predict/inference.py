@@ -18,6 +18,7 @@ from imagenet_errors.predict.networks import Head, Network
 from imagenet_errors.predict.settings import Settings
 from imagenet_errors.problems import InputError
 from imagenet_errors.shipped import needs
+from imagenet_errors.workers import leave_signals
 
 TOP_K = 5
 _MOST_WORKERS = 16
@@ -168,6 +169,7 @@ def _loader(network: Network, images: ImageFolder, *, settings: Settings, device
         batch_size=min(settings.batch_size, len(images)),
         num_workers=workers,
         pin_memory=device.type == "cuda",
+        worker_init_fn=leave_signals,
     )
 
 

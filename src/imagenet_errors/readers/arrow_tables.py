@@ -12,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from imagenet_errors.problems import InputError
-from imagenet_errors.readers.assemble import MOST_COLUMNS, MOST_ROWS, Columns
+from imagenet_errors.readers.assemble import MOST_COLUMNS, MOST_ROWS, Columns, refuse_size
 from imagenet_errors.readers.opened import Opened, refusing_damage
+from imagenet_errors.workers import free_memory
 
 OUR_METADATA = b"imagenet-errors"
 """The key under which ``predict`` says in a Parquet file's metadata how it was made."""
@@ -23,6 +24,8 @@ _MOST_TEXT = 1 << 28
 _FEW, _MANY, _LONG = 8, 64, 255
 """Bytes a row of a column of different short texts on the disk, and of the longest name; of others few texts may stand
 for much."""
+_WIDTHS = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4, "INT64": 8, "DOUBLE": 8, "INT96": 12}
+"""Bytes of a number."""
 OUR_COLUMNS = ["file_name", "predicted_class", "predicted_probability"]
 """Those of its columns that are evaluated; the others hold the five best classes."""
 
@@ -56,17 +59,33 @@ def read_parquet(file: Opened, _stated: Mapping[str, str]) -> Columns:
 
     if len(file.content) < 12 or bytes(file.content[-4:]) != b"PAR1":
         raise InputError(file.path, "the Parquet file is cut short", fix="Copy it again, or write it again.")
-    _refuse_size("bytes of column descriptions", int.from_bytes(file.content[-8:-4], "little"), _MOST_FOOTER, file.path)
+    refuse_size("bytes of column descriptions", int.from_bytes(file.content[-8:-4], "little"), _MOST_FOOTER, file.path)
     with refusing_damage(file.path):
         facts = pq.read_metadata(pa.BufferReader(pa.py_buffer(file.content)))
-        _refuse_size("columns", facts.num_columns, MOST_COLUMNS, file.path)
-        _refuse_size("rows", facts.num_rows, MOST_ROWS, file.path)
+        refuse_size("columns", facts.num_columns, MOST_COLUMNS, file.path)
+        refuse_size("rows", facts.num_rows, MOST_ROWS, file.path)
         is_ours = OUR_METADATA in (facts.metadata or {})
         few = _few_texts(facts)
+        _refuse_memory(facts, file.path)
     source = pa.BufferReader(pa.py_buffer(file.content))
     with refusing_damage(file.path), pq.ParquetFile(source, metadata=facts, read_dictionary=few) as parquet:
         table = parquet.read(OUR_COLUMNS if is_ours else None)
     return _columns(table, "Parquet", file.path)
+
+
+def _refuse_memory(facts: Any, path: Path) -> None:
+    """Refuse a table that takes more memory than is free: it would be ended without a word while it was read."""
+    n_bytes = 0
+    for group in range(facts.num_row_groups):
+        row_group = facts.row_group(group)
+        for place in range(row_group.num_columns):
+            column = row_group.column(place)
+            n_bytes += column.num_values * _WIDTHS.get(column.physical_type, 0)
+    if n_bytes > (free := free_memory()):
+        what = f"{n_bytes:,} bytes when it is read, and {free:,} are free"
+        raise InputError(
+            path, what, fix="Write the best class of each image alone, or read it where there is more memory."
+        )
 
 
 def _few_texts(facts: Any) -> list[str]:
@@ -102,7 +121,7 @@ def _columns(table: pa.Table, format: str, path: Path) -> Columns:  # noqa: A002
     """
     for name, column in zip(table.column_names, table.columns, strict=True):
         if pa.types.is_dictionary(column.type) and _is_text(column.type.value_type):
-            _refuse_size(f"bytes of text in column {name!r}", _n_text(column, path), _MOST_TEXT, path)
+            refuse_size(f"bytes of text in column {name!r}", _n_text(column, path), _MOST_TEXT, path)
     return Columns(path, format, tuple(table.column_names), tuple(table.columns))
 
 
@@ -130,18 +149,17 @@ def read_arrow(file: Opened, _stated: Mapping[str, str]) -> Columns:
     InputError
         The file is damaged, or larger than predictions are.
     """
+    import pyarrow.dataset
     import pyarrow.ipc as ipc
 
     is_stream = file.head.startswith(b"\xff\xff\xff\xff")
     with refusing_damage(file.path):
         buffer = pa.py_buffer(file.content)
+        if not is_stream:  # rows are counted before they are unpacked
+            n_rows = pyarrow.dataset.IpcFileFormat().make_fragment(buffer).count_rows()
+            refuse_size("rows", n_rows, MOST_ROWS, file.path)
         reader = (ipc.open_stream if is_stream else ipc.open_file)(buffer)
-        _refuse_size("columns", len(reader.schema), MOST_COLUMNS, file.path)
+        refuse_size("columns", len(reader.schema), MOST_COLUMNS, file.path)
         table = reader.read_all()
         table.validate(full=True)  # offsets of a damaged file would lead outside it
     return _columns(table, "Arrow", file.path)
-
-
-def _refuse_size(what: str, found: int, most: int, path: Path) -> None:
-    if found > most:
-        raise InputError(path, f"{found:,} {what}; at most {most:,} are read", fix="Write a row an image.")

@@ -69,6 +69,18 @@ class Columns:
     notes: tuple[str, ...] = ()
 
 
+def refuse_size(what: str, found: int, most: int, path: Path) -> None:
+    """Refuse more of something than predictions have.
+
+    Raises
+    ------
+    InputError
+        ``found`` is above ``most``.
+    """
+    if found > most:
+        raise InputError(path, f"{found:,} {what}; at most {most:,} are read", fix="Write a row an image.")
+
+
 def read_columns(found: Columns, *, columns: Mapping[str, str] | None = None) -> RawPredictions:
     """Make predictions of columns: choose each one's role, then read it.
 

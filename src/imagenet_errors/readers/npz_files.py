@@ -16,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from imagenet_errors.problems import InputError
-from imagenet_errors.readers.assemble import Columns, assemble, read_columns
+from imagenet_errors.readers.assemble import MOST_ROWS, Columns, assemble, read_columns, refuse_size
 from imagenet_errors.readers.columns import choose_roles
 from imagenet_errors.readers.fields import WIDE, fields_of, is_wnid, plain
 from imagenet_errors.readers.headers import Meaning, confidence_strength, meaning_of
@@ -137,6 +137,8 @@ def _members(file: Opened) -> list[_Member]:
             if entry.filename.endswith(".npy"):
                 with archive.open(entry) as content:
                     members.append(_Member(entry.filename.removesuffix(".npy"), *read_header(content, path)))
+    for member in members:
+        refuse_size(f"rows in array {member.key}", member.shape[0] if member.shape else 1, MOST_ROWS, path)
     return members
 
 

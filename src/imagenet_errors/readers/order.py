@@ -26,6 +26,7 @@ _CLEARLY_BETTER = 3
 neighbouring classes (wnids sort kin together) are as frequent in either direction."""
 MIN_DEVIATIONS = 4.0
 """Of 2,000 shuffled files of 20 to 200 rows one exceeded this; mistakes fall short in 1 of 40 files of 20."""
+_CLEARLY_NOT_SHUFFLED = 2.5
 _SAME_LABEL = 0.3
 """How often two predictions of one class have the same label. A model of accuracy a with its classes renamed:
 a squared (AlexNet 0.35, the best 0.7); mistakes only: 0.05 to 0.3, above that only where they are close
@@ -59,7 +60,7 @@ def suspicion(label: NDArray[np.integer], top1: NDArray[np.integer], labels: Lab
     shift = fitting_shift(label, top1)
     if shift:
         return _shifted(right, float(np.mean(top1 + shift == label)), shift, labels)
-    if not is_chance(label, top1):
+    if not is_chance(label, top1) or _beats_few_classes(label, top1):
         return None
     deviations = kinship(label, top1, labels) if _are_synsets(labels) else 0.0
     n_classes, agreement = _agreement(label, top1)
@@ -79,11 +80,27 @@ def is_chance(label: NDArray[np.integer], top1: NDArray[np.integer]) -> bool:
 
     That is 2 % (a permutation of the classes leaves some in place), or what shuffling these predictions
     gives: about one right in a file of distinct labels, however short it is, and four deviations more."""
+    expected, deviation = _by_shuffling(label, top1)
+    return bool(np.sum(top1 == label) <= max(_CHANCE * len(label), expected + 4 * deviation + 1))
+
+
+def _by_shuffling(label: NDArray[np.integer], top1: NDArray[np.integer]) -> tuple[float, float]:
+    """Return how many predictions would be right in another order, and the deviation, as if rows were drawn."""
     n_classes = 1 + int(max(label.max(initial=0), top1.max(initial=0)))
     counts = (np.bincount(side, minlength=n_classes).astype(np.float64) for side in (label, top1))
-    by_shuffling = float(np.dot(*counts)) / max(1, len(label))
-    luck = by_shuffling + 4 * by_shuffling**0.5 + 1
-    return bool(np.sum(top1 == label) <= max(_CHANCE * len(label), luck))
+    expected = float(np.dot(*counts)) / max(1, len(label))
+    return expected, (expected * (1 - expected / max(1, len(label)))) ** 0.5
+
+
+def _beats_few_classes(label: NDArray[np.integer], top1: NDArray[np.integer]) -> bool:
+    """Say whether few rows of few classes are right more often than shuffled ones, if not by far.
+
+    Chance alone makes many right there: 24 images of 4 classes would have to be right in two thirds, which models need
+    not be. Of 100 shuffled files less than one is taken for a model's.
+    """
+    expected, deviation = _by_shuffling(label, top1)
+    is_few = expected > _CHANCE * len(label)
+    return is_few and bool(np.sum(top1 == label) > expected + _CLEARLY_NOT_SHUFFLED * deviation)
 
 
 def fits_clearly(label: NDArray[np.integer], top1: NDArray[np.integer]) -> bool:

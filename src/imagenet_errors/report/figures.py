@@ -422,6 +422,8 @@ def _name_points(axis: Axes, models: Sequence[str], x: Any, y: Any) -> None:
     known = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
     if not len(known):
         return
+    from matplotlib.patheffects import withStroke
+
     renderer = axis.figure.canvas.get_renderer() if hasattr(axis.figure.canvas, "get_renderer") else None
     taken: list[Any] = []
     for model in _worth_naming(known, x, y)[:_MOST_NAMED]:
@@ -429,7 +431,7 @@ def _name_points(axis: Axes, models: Sequence[str], x: Any, y: Any) -> None:
         for dx, dy, align in ((4, 3, "left"), (-4, 3, "right"), (4, -7, "left"), (-4, -7, "right")):
             text = axis.annotate(
                 models[model], (x[model], y[model]), (dx, dy), textcoords="offset points", ha=align, fontsize=5.5,
-                color=_INK, parse_math=False,
+                color=_INK, parse_math=False, zorder=6, path_effects=[withStroke(linewidth=1.6, foreground="white")],
             )  # fmt: skip
             box = text.get_window_extent(renderer)
             if axis.bbox.x0 <= box.x0 and box.x1 <= axis.bbox.x1 and not any(box.overlaps(other) for other in taken):
@@ -439,9 +441,11 @@ def _name_points(axis: Axes, models: Sequence[str], x: Any, y: Any) -> None:
 
 
 def _worth_naming(known: Any, x: Any, y: Any) -> list[int]:
-    """Return models by how much their name tells: the most accurate, the extremes, then those far from the line."""
-    fit = fit_line(x[known], y[known])
-    off = np.abs(y[known] - fit.at(x[known])) if fit is not None else np.zeros(len(known))
+    """Return models by how much their name tells: the most accurate, the extremes, then those far from the trend."""
+    fit, smooth = fit_line(x[known], y[known]), curve(x[known], y[known])
+    off = np.zeros(len(known))
+    if fit is not None:
+        off = np.abs(y[known] - (fit.at(x[known]) if smooth is None else np.interp(x[known], *smooth)))
     first = [
         known[np.argmax(x[known])],
         known[np.argmin(y[known])],

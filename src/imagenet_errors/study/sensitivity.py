@@ -103,7 +103,8 @@ def sensitivity(request: SensitivityRequest, *, progress: Progress = silent) -> 
     """
     check_folder(request.out)
     check_files((*request.human.values(), *request.oov_tables))
-    basis = load_basis(with_panel_list(request.inputs, request.human if request.use_panel_list else {}))
+    inputs = with_panel_list(request.inputs, request.human if request.use_panel_list else {})
+    basis = load_basis(inputs, request.predictions)
     mistakes = read_panel(request.human, basis.annotations)
     evaluated(mistakes, basis.annotations)
     label_sets = _label_sets(request, basis)

@@ -256,3 +256,17 @@ def test_the_published_models_alone_have_a_page(shared, tmp_path):
     assert "−1.03 pp per MLA point below an MLA of 90%, and by −3.05 from there on" in page.plain
     assert page.tags.count("tr") == 963
     assert page.tags.count("script") == 1
+
+
+def test_a_cache_that_cannot_be_written_is_no_fault(made_run, made_page, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    monkeypatch.setenv("IMAGENET_ERRORS_CACHE", str(tmp_path / "file"))
+    again = write_report(ReportRequest(made_run.folder, tmp_path / "again.html"))
+    assert again.path.read_bytes() == made_page.path.read_bytes()
+
+
+@pytest.mark.parametrize("jobs", ["1", "3"])
+def test_the_page_does_not_depend_on_the_number_of_workers(made_run, made_page, tmp_path, monkeypatch, jobs):
+    monkeypatch.setenv("IMAGENET_ERRORS_JOBS", jobs)
+    again = write_report(ReportRequest(made_run.folder, tmp_path / "again.html"))
+    assert again.path.read_bytes() == made_page.path.read_bytes()

@@ -312,6 +312,17 @@ def test_a_number_is_shown_in_full_or_not_at_all(visit, demo_page):
             assert any(visibility == "hidden" for visibility, *_ in parts) or bar == "100%"
 
 
+def test_a_comparison_says_which_counts_are_bounds(visit, made_run, tmp_path):
+    visit.open(write_report(ReportRequest(made_run.folder, tmp_path / "r.html")).path)
+    cells = visit.js(
+        "Object.fromEntries([...document.querySelectorAll('#comparison tbody tr')].map((row) =>"
+        " [row.cells[0].textContent, row.cells[1].textContent]))"
+    )
+    assert re.fullmatch(r"≥ \d+", cells["fine_grained_oov"])  # more have no evidence
+    assert re.fullmatch(r"≤ \d+", cells["model_failure"])
+    assert re.fullmatch(r"\d+", cells["fine_grained"])
+
+
 def test_back_and_forward_restore_each_step_and_the_title_follows(visit, demo_page):
     visit.open(demo_page)
     first = (visit.count, visit.js("document.title"))

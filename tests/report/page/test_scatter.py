@@ -7,7 +7,7 @@ import pytest
 
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.report.looks import most_percent
-from imagenet_errors.report.page.scatter import HEIGHT, WIDTH, mark, panels
+from imagenet_errors.report.page.scatter import HEIGHT, WIDTH, mark, panels, trends
 from imagenet_errors.report.points import BOUNDED, UNKNOWN, Points
 
 
@@ -81,3 +81,45 @@ def test_what_hangs_on_missing_evidence_is_drawn_together_or_within_bounds():
     assert drawn[0].error_types == ("fine_grained_oov", "model_failure")
     assert ("fine_grained_oov",) not in [panel.error_types for panel in drawn]
     assert mark(drawn[0], ours, 0).portion == pytest.approx(40)
+
+
+def bent(n_models=60):
+    """Shares of fine-grained errors that fall by half a point, then by three a point from an MLA of 85 on."""
+    severe = [40 + 0.5 * step if step < 20 else 50 + 3 * (step - 20) for step in np.linspace(0, 30, n_models)]
+    return points(*[(65 + step, share) for step, share in zip(np.linspace(0, 30, n_models), severe, strict=True)])
+
+
+def test_a_trend_is_a_curve_where_a_line_leaves_the_data():
+    bending, straight = bent(), points(*[(60 + step, 90 - step) for step in range(40)])
+    (curve,), (line,) = (trends(cloud, [("fine_grained",)])[0] for cloud in (bending, straight))
+    assert curve.is_curve
+    assert not line.is_curve
+    shares = bending.portions("fine_grained", among="multi_label")
+    assert np.abs([curve.at(x) - y for x, y in zip(bending.mla[:, 0], shares, strict=True)]).max() < 2
+    assert line.at(70) == pytest.approx(20)
+
+
+def test_beyond_the_models_there_is_no_trend():
+    (line,) = trends(points(*[(60 + step, 90 - step) for step in range(10)]), [("fine_grained",)])[0]
+    assert (line.at(59.9), line.at(69.1)) == (None, None)
+
+
+def test_trends_that_were_kept_are_the_same():
+    first, again = (trends(bent(), [("fine_grained",), ("model_failure",)]) for _ in range(2))
+    for one, other in zip(first, again, strict=True):
+        assert all((a.x == b.x).all() and (a.y == b.y).all() for a, b in zip(one, other, strict=True))
+    assert [len(found) for found in first] == [1, 2]  # severe errors alone have two lines
+
+
+def test_a_bound_above_the_axis_is_cut_and_says_so():
+    whole = points((80, 40))
+    fine, oov = ERROR_TYPES.index("fine_grained"), ERROR_TYPES.index("fine_grained_oov")
+    counts, most, state = whole.counts.copy(), whole.most.copy(), whole.state.copy()
+    counts[:, :, oov], most[:, :, oov], state[:, oov] = 5, 60, BOUNDED
+    state[:, ERROR_TYPES.index("model_failure")] = UNKNOWN
+    counts[:, :, fine] -= 5
+    ours = Points(whole.models, counts, counts, most, state, whole.mla, whole.top1, {})
+    panel = next(panel for panel in panels(ours, None) if panel.error_types == ("fine_grained_oov",))
+    found = mark(panel, ours, 0)
+    assert found.bounds == (5, 60)
+    assert found.is_cut  # the axis ends at 32 %

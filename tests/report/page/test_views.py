@@ -10,11 +10,13 @@ from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.report.page.scatter import panels
 from imagenet_errors.report.page.views import (
     Setting,
+    bars,
     calibration,
     confusions,
     count_text,
     headline_of,
     in_words,
+    model_rows,
     model_view,
     run_view,
 )
@@ -157,3 +159,30 @@ def test_a_run_of_several_models_is_summed_up(setting):
 
 def test_accuracies_that_forgive_what_was_not_measured_are_lower_bounds(setting):
     assert model_view(setting, 0).lower_bounds == {"mla_minor", "mla_explained"}
+
+
+def test_parts_of_bars_that_depend_on_missing_evidence_have_their_bounds():
+    points = one({"correct": 5, "fine_grained": 4, "model_failure": 6}, model_failure=BOUNDED)
+    parts = {part.look.name: (part.text, part.is_open) for part in bars(points, 0)[0].segments}
+    assert parts == {"fine_grained": ("4", False), "model_failure": ("3–6", True)}
+
+
+def test_shares_have_bounds_where_counts_have(made_run):
+    run = load_run_tables(made_run.folder)
+    ours = points_of_run(run)
+    setting = Setting(run, load_dataset(), load_superclasses(), ours, None, panels(ours, None))
+    row = next(row for row in model_view(setting, 0).rows if row.look.name == "fine_grained_oov")
+    place = ERROR_TYPES.index("fine_grained_oov")
+    n_errors = int(ours.counts[0, 0, 1:].sum())
+    least, most = (100 * int(bound[0, 0, place]) / n_errors for bound in (ours.least, ours.most))
+    assert least < most
+    assert row.of_top1 == f"{least:.1f}–{most:.1f}%"
+
+
+def test_models_stand_in_order_of_accuracy():
+    mla = np.array([[80.0], [90.0], [85.0]])
+    counts = np.full((3, 1, len(ERROR_TYPES)), 5)
+    points = Points.measured(("a", "b", "c"), counts, mla=mla, top1=mla, facts={})
+    rows = model_rows(points, [{"arch_family": "cnn", "arch_group": "CNN"}, {}, {}], places=True)
+    assert [(row.name, row.place) for row in rows] == [("b", 1), ("c", 2), ("a", 0)]
+    assert rows[-1].told_facts == "CNN"

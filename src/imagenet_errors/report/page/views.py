@@ -538,7 +538,9 @@ def told_types(points: Points) -> tuple[str, ...]:
 
 
 def model_rows(points: Points, facts: Sequence[dict[str, str]], *, places: bool) -> list[ModelRow]:
-    """Return a row for each model: top-1, MLA, errors, and the count of each of ``told_types`` (-1: not known)."""
+    """Return a row for each model, the highest MLA first: top-1, MLA, errors, and the count of each of ``told_types``
+    (-1: not known).
+    """
     n_errors = points.counts[:, 0][:, IS_TOP1_ERROR].sum(axis=1)
     rows = []
     for model, name in enumerate(points.models):
@@ -550,7 +552,7 @@ def model_rows(points: Points, facts: Sequence[dict[str, str]], *, places: bool)
         ]
         bar = bars(points, model)[0]
         rows.append(ModelRow(name, model if places else None, tuple(cells), facts[model], bar))
-    return rows
+    return sorted(rows, key=lambda row: -row.cells[MODEL_COLUMNS.index("MLA")][1])
 
 
 def _percent_cell(value: float) -> tuple[str, float]:

@@ -39,7 +39,7 @@ async function explainedOf(place) {
     book.models.length > 1 ? make("h4", {}, named(model)) : null,
     methods.locate ? locatedOf(methods.locate, methods.picture) : null, methods.stability ? stabilityOf(methods.stability) : null,
     ...(methods.sis ?? []).map(subsetOf), methods.maps ? mapsOf(methods.maps, methods.picture) : null]);
-  return [make("h3", {}, "What in the picture"), make("div", { class: "explained" }, ...shown)];
+  return [make("h3", {}, "What in the picture turns the answer"), make("div", { class: "explained" }, ...shown)];
 }
 
 function locatedOf(row, picture) {

@@ -71,7 +71,7 @@ function sideOf(place) {
   return make("span", { class: "side" }, typeName(book.types[cases.type[place]]),
     sure < 0 ? null : make("span", {}, ...(many ? [named(book.models[whose]), ` ${percent(sure, 0)} sure`] : [`${percent(sure, 0)} sure`])),
     many ? make("span", {}, `${sure < 0 ? "" : " · "}made by ${nMakersOf(place)} of ${counted(book.models.length, "model")}`) : null,
-    stays < 0 ? null : make("span", { title: "of its flips, crops and colour changes keep this answer" }, `${percent(stays, 0)} of reframings keep it`));
+    stays < 0 ? null : make("span", { class: "stays", title: "of its flips, crops and colour changes keep this answer" }, `${percent(stays, 0)} of reframings keep it`));
 }
 
 function detailOf(place) {
