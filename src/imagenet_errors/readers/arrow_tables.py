@@ -163,3 +163,21 @@ def read_arrow(file: Opened, _stated: Mapping[str, str]) -> Columns:
         table = reader.read_all()
         table.validate(full=True)  # offsets of a damaged file would lead outside it
     return _columns(table, "Arrow", file.path)
+
+
+def read_orc(file: Opened, _stated: Mapping[str, str]) -> Columns:
+    """Read an ORC file, as Hive and Spark write them.
+
+    Raises
+    ------
+    InputError
+        The file is damaged, or larger than predictions are.
+    """
+    from pyarrow import orc
+
+    with refusing_damage(file.path):
+        reader = orc.ORCFile(pa.BufferReader(pa.py_buffer(file.content)))
+        refuse_size("columns", len(reader.schema), MOST_COLUMNS, file.path)
+        refuse_size("rows", reader.nrows, MOST_ROWS, file.path)
+        table = reader.read()
+    return _columns(table, "ORC", file.path)

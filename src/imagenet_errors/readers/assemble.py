@@ -15,6 +15,7 @@ import pyarrow.types as pt
 from numpy.typing import NDArray
 
 from imagenet_errors.problems import InputError, counted
+from imagenet_errors.readers.batches import without_batches
 from imagenet_errors.readers.columns import Claim, Roles, choose_roles
 from imagenet_errors.readers.fields import Content, Field, fields_of
 from imagenet_errors.readers.headers import is_in_percent, words_of
@@ -91,6 +92,9 @@ def read_columns(found: Columns, *, columns: Mapping[str, str] | None = None) ->
     """
     if not found.arrays or len(found.arrays[0]) == 0:
         raise InputError(found.path, "the file has no rows", fix="Predict again.")
+    arrays, note = without_batches(found.arrays)
+    if note:
+        found = replace(found, arrays=arrays, notes=(*found.notes, note))
     fields = fields_of(found.headers, found.arrays, where=found.path)
     _refuse_uneven(fields, found.path)
     roles = choose_roles(fields, where=found.path, columns=columns)

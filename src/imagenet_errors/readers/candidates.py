@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -100,8 +101,23 @@ def told_apart(raw: RawPredictions, reader: Reader) -> list[tuple[str, Resolved]
     if len(models) == 1:
         taken = f"Column {models[0].candidate.header!r} was taken for the predicted class."
         return [("", _with_notes(models[0].resolved, (*notes, taken)))]
+    _refuse_ranks(models, reader.path)
     shared = (*notes, f"The file holds {len(models):,} models, a column each.")
     return [(one.candidate.header, _with_notes(one.resolved, shared)) for one in models]
+
+
+def _refuse_ranks(models: list[_Reading], path: Path) -> None:
+    """Refuse columns that never name one class for an image: they are guesses of one model, not several models."""
+    top1 = np.stack([one.resolved.top1 for one in models])
+    agreement = [float(np.mean(a == b)) for a, b in combinations(top1, 2)]
+    if top1.shape[1] < ENOUGH_ROWS or max(agreement) > _FEWER_THAN_RANDOM:
+        return
+    right = ", ".join(f"{one.candidate.header!r} (right in {one.right:.1%})" for one in models[:6])
+    raise InputError(
+        path,
+        f"{len(models)} columns that never name one class for an image, so that they are ranks of one model: {right}",
+        fix=f"Say which is the best guess: --column index={max(models, key=lambda one: one.right).candidate.header!r}.",
+    )
 
 
 def _may_be_labels(named: list[_Reading], models: list[_Reading]) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -41,6 +42,32 @@ def _are_separated(bare: str) -> bool:
     if re.fullmatch(rf"[-+]?\d+,\d+(?:[eE][-+]?\d+)?|{_VALUE}", bare):
         return False
     return _SEPARATED.fullmatch(bare) is not None
+
+
+def separating_mark(cells: Sequence[str]) -> str:
+    """Return the mark that stands equally often in every cell, as between the names of a top-5; empty for none."""
+    for mark in "|;":
+        counts = {cell.count(mark) for cell in cells}
+        if len(counts) == 1 and counts != {0}:
+            return mark
+    return ""
+
+
+def split_texts(cells: pa.StringArray, mark: str) -> pa.ListArray:
+    """Split texts [n] at a mark into list<string> [n]."""
+    lists = pc.split_pattern(cells, mark)
+    return pa.ListArray.from_arrays(lists.offsets, pc.utf8_trim_whitespace(lists.values))
+
+
+def first_of_boxes(lists: pa.ListArray) -> pa.Array:
+    """Return the first class of Kaggle's ``n01440764 240 170 260 240 ...``, a class and its box in turn; else lists."""
+    first = pc.list_element(lists.filter(pc.greater(pc.list_value_length(lists), 0)), 0)
+    flat = lists.flatten()
+    has_wnids, others = (pc.match_substring_regex(part, r"^n[0-9]{8}$") for part in (first, flat))
+    if not len(first) or not pc.all(has_wnids).as_py() or pc.all(others).as_py():
+        return lists
+    filled = pc.fill_null(pc.greater(pc.list_value_length(lists), 0), False).to_numpy(zero_copy_only=False)
+    return first.take(pa.array(filled.cumsum() - 1, mask=~filled))
 
 
 def unwrapped(cells: pa.StringArray) -> pa.StringArray:

@@ -33,7 +33,7 @@ _CLASS_MEANINGS = (Meaning.PREDICTION, Meaning.RANKS, Meaning.CLASS, Meaning.UNK
 _ROW_NUMBERS_FROM = 10
 """A column ``index`` that just counts is taken for row numbers from this many rows on."""
 _DISTINCT_FROM = 100
-"""So many classes of 1000 without a repeat are luck in one file of 150: they are no classes, but places."""
+"""So many of ImageNet's classes without a repeat are luck in one file of 150: they are no classes, but places."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -422,8 +422,9 @@ def _with_values(roles: Roles, fields: Sequence[Field], where: Path | str) -> Ro
         roles = replace(roles, scores=_only(_strongest(dense), "scores", where))
     if roles.confidence is None and has_class:
         ranked = [field for field in numbers if field.meaning is Meaning.CONFIDENCE and field not in dense]
-        if any(field is not None and _is_vector(field) for field in (roles.index, roles.label)):
-            ranked += [field for field in vectors if field not in (*dense, *ranked)]
+        n_ranks = {field.n_values for field in (roles.index, roles.label) if field is not None} - {1}
+        if n_ranks:
+            ranked += [field for field in vectors if field not in (*dense, *ranked) and field.n_values in n_ranks]
         if ranked:
             best = _of_the_prediction(_strongest(ranked), roles, fields)
             return replace(roles, confidence=_only(best, "confidence", where))

@@ -20,7 +20,15 @@ import pyarrow as pa
 
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.assemble import MOST_COLUMNS, Columns
-from imagenet_errors.readers.fields import POSITIONAL, WIDE, Content, content_of, is_wnid, refuse_transposed
+from imagenet_errors.readers.fields import (
+    POSITIONAL,
+    WIDE,
+    Content,
+    content_of,
+    is_wnid,
+    looks_like_image,
+    refuse_transposed,
+)
 from imagenet_errors.readers.headers import Meaning, meaning_of
 from imagenet_errors.readers.opened import Opened, refusing_damage
 
@@ -35,6 +43,16 @@ _SAMPLE_BYTES = (1 << 16, 1 << 23)
 _SAMPLE_ROWS = 20
 _LONGEST_PREAMBLE = 20
 """Lines of titles and logs that are looked for above a table."""
+NO_DELIMITER = "\x1f"
+"""Splits a text of one cell a line, whose commas belong to names: no text has this mark."""
+_SUMMARY = re.compile(
+    rb"(?i)\b(?:top-?[15k]|acc(?:uracy)?|mean|total|avg|average|overall|summary|rows?|errors?|loss|done|finished|"
+    rb"elapsed|time)\b|acc@"
+)
+"""What lines behind a table speak of."""
+_RULE = re.compile(rb"(?m)^[ \t]*[|+]?[ \t]*:?-{3,}:?[-+|: \t]*\r?$")
+"""The line below the header of a table in Markdown or from a database's shell."""
+_BRACKETS = re.compile(rb"\[[^\[\]\"\n]*\]")
 _EXCEL = re.compile(rb"\s*sep=([,;|\t])[^\S\n]*(?=\n)", re.IGNORECASE)
 _NOT_FINITE = frozenset(("", "nan", "+nan", "-nan", "inf", "+inf", "-inf", "infinity", "-infinity"))
 _LONGEST_CELL = 1 << 24
@@ -58,7 +76,8 @@ class _Layout:
             maker = "timm "
         if {"file_name", "predicted_class", "predicted_probability"} <= known:
             maker = "ImageNet-X "
-        return maker + _DELIMITERS.get(self.delimiter, "blank-separated text")
+        others = {" ": "blank-separated text", NO_DELIMITER: "text, a cell a line"}
+        return maker + (_DELIMITERS | others)[self.delimiter]
 
 
 def read_delimited(file: Opened, _stated: Mapping[str, str]) -> Columns:
@@ -76,9 +95,48 @@ def read_delimited(file: Opened, _stated: Mapping[str, str]) -> Columns:
     if delimiter == " ":
         text = _single_blanks(text)
     text = _without_preamble(_close_quotes(text, delimiter), delimiter)
+    text, ends = _without_summary(text, delimiter)
+    text, repeats = _without_repeated_headers(text, delimiter)
     layout = _layout(text, delimiter, path)
     table = _parse(text, layout, path)
-    return Columns(path, layout.words, layout.headers, tuple(table.columns))
+    return Columns(path, layout.words, layout.headers, tuple(table.columns), (*repeats, *ends))
+
+
+def _without_summary(text: bytes, delimiter: str) -> tuple[bytes, tuple[str, ...]]:
+    """Empty lines behind the table that sum it up, such as ``Top-1: 76.1``; a line cut short is none."""
+    widths = Counter(map(len, _sample(text, delimiter)))
+    width = widths.most_common(1)[0][0] if widths else 0
+    stop, first = len(text.rstrip()), ""
+    n_lines = 0
+    while n_lines < _LONGEST_PREAMBLE and width > 1:
+        start = text.rfind(b"\n", 0, stop) + 1
+        line = text[start:stop].strip()
+        is_row = line.count(delimiter.encode()) + 1 == width or b'"' in line or not _SUMMARY.search(line)
+        if line and (is_row or looks_like_image(line.decode("utf-8", "replace").split(delimiter)[0])):
+            break
+        n_lines, stop = n_lines + bool(line), start and len(text[:start].rstrip())
+        first = line.decode("utf-8", "replace") or first
+        if not start:
+            return text, ()
+    if not n_lines:
+        return text, ()
+    note = f"Not used: {counted(n_lines, 'line')} behind the table (first: {first[:60]!r})."
+    return text[:stop] + b"\n", (note,)
+
+
+def _without_repeated_headers(text: bytes, delimiter: str) -> tuple[bytes, tuple[str, ...]]:
+    """Empty the lines that repeat the header, as files written one behind another have them."""
+    header = text.lstrip().partition(b"\n")[0].strip()
+    marked = b"\n" + header
+    if not header or marked not in text[text.find(header) + len(header) :]:
+        return text, ()
+    pattern = rb"(?m)^" + re.escape(header) + rb"\r?$"
+    if not _is_header(next(csv.reader([header.decode("utf-8", "replace")], delimiter=delimiter), [])):
+        return text, ()
+    first = text.find(header) + len(header)
+    rest, n_times = re.subn(pattern, b"", text[first:])
+    note = f"The header stands in the file {counted(n_times + 1, 'time')}; it was read once."
+    return text[:first] + rest, (note,) if n_times else ()
 
 
 def _body(text: bytes) -> tuple[str, bytes]:
@@ -93,6 +151,8 @@ def _body(text: bytes) -> tuple[str, bytes]:
         text = text[: first.start(1) - 4] + text[first.end() :]
     if text.startswith(b"#") or b"\n#" in text:
         text = re.sub(rb"^#[^\n]*", b"", text, flags=re.MULTILINE)
+    if b"---" in text[: _SAMPLE_BYTES[0]]:
+        text = _RULE.sub(b"", text)
     return stated, text
 
 
@@ -179,12 +239,17 @@ def _delimiter(text: bytes) -> str:
     rights = {delimiter: right for delimiter in _DELIMITERS if (right := _evenness(text, delimiter))}
     if rights:
         return max(rights, key=lambda delimiter: rights[delimiter])
-    return " " if _evenness(text, " ") else ","
+    if _evenness(text, " "):
+        return " "
+    widths = Counter(map(len, _sample(text, ",")))
+    return "," if not widths or widths.most_common(1)[0][0] > 1 or len(widths) == 1 else NO_DELIMITER
 
 
 def _evenness(text: bytes, delimiter: str) -> tuple[float, int] | None:
-    """Return the share of records with the commonest number of cells, and that number; None: no split."""
-    widths = Counter(map(len, _sample(text, delimiter)))
+    """Return the share of records with the commonest number of cells, and that number; None: no split.
+
+    What stands in brackets does not count: ``a.JPEG<tab>[65, 1, 2]`` has two cells."""
+    widths = Counter(map(len, _sample(_BRACKETS.sub(b"[]", text[: _SAMPLE_BYTES[0]]), delimiter)))
     width, n_rows = widths.most_common(1)[0] if widths else (1, 0)
     share = n_rows / max(1, widths.total())
     return (share, width) if width > 1 and share >= 0.5 else None
@@ -292,7 +357,9 @@ def _parse(text: bytes, layout: _Layout, path: Path) -> pa.Table:
 def _from_first_record(text: bytes, *, one_column: bool) -> bytes:
     """Drop empty lines in front; behind too, where in a table of one column each would be an empty cell."""
     text = re.sub(rb"\A(?:[^\S\n]*\n)+", b"", text)
-    return text.rstrip() + b"\n" if one_column else text
+    if one_column:
+        text = text.rstrip()
+    return text if text.endswith(b"\n") else text + b"\n"
 
 
 def _ends_inside_quotes(table: pa.Table) -> bool:

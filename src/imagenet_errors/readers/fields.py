@@ -19,7 +19,14 @@ import pyarrow.types as pt
 
 from imagenet_errors.images import val_numbering
 from imagenet_errors.problems import InputError, counted
-from imagenet_errors.readers.cells import looks_like_a_list, parse_list_cells, unwrapped
+from imagenet_errors.readers.cells import (
+    first_of_boxes,
+    looks_like_a_list,
+    parse_list_cells,
+    separating_mark,
+    split_texts,
+    unwrapped,
+)
 from imagenet_errors.readers.headers import Meaning, meaning_of, words_of
 from imagenet_errors.readers.opened import refusing_damage
 
@@ -37,6 +44,18 @@ _PATHS = ("path", "file_name", "filename", "file", "name", "image")
 _IMAGE_PARTS = frozenset(("bytes", "_type", "path", "sha256", "format"))
 """How structs of Hugging Face (``bytes``, ``path``) and W&B (``_type``, ``path``) say that they are an image."""
 _MOST_RANKS = 20
+_ORDINALS = {
+    "first": "1",
+    "second": "2",
+    "third": "3",
+    "fourth": "4",
+    "fifth": "5",
+    "1st": "1",
+    "2nd": "2",
+    "3rd": "3",
+    "4th": "4",
+    "5th": "5",
+}
 _BLANK = frozenset(("", "nan", "-nan", "inf", "-inf", "none", "null", "na", "n/a"))
 
 
@@ -125,7 +144,9 @@ def _single(header: str, array: pa.Array, where: Path | str) -> Field:
     if pt.is_string(array.type) and meaning_of(header) is not Meaning.NAME:
         sample = [cell for cell in unwrapped(array[:_SAMPLE]).to_pylist() if cell]
         if sample and sum(map(looks_like_a_list, sample)) * 2 > len(sample):
-            array = parse_list_cells(array, where=f"{where}, column {header!r}")
+            array = first_of_boxes(parse_list_cells(array, where=f"{where}, column {header!r}"))
+        elif mark := separating_mark(sample):
+            array = split_texts(array, mark)
     meaning = meaning_of(header)
     if meaning is Meaning.CONFIDENCE and meaning_of(header.rpartition(".")[2]) is Meaning.CLASS:
         meaning = Meaning.CLASS  # the label inside a struct called scores
@@ -135,7 +156,7 @@ def _single(header: str, array: pa.Array, where: Path | str) -> Field:
 def _flattened(header: str, column: pa.Array | pa.ChunkedArray, where: Path | str) -> Iterator[tuple[str, pa.Array]]:
     """Yield the columns that a column stands for: those inside a struct, or the path of a struct that is an image."""
     with refusing_damage(f"{where}, column {header!r}"):
-        array = _parsed(plain(column))
+        array = _without_single_lists(_parsed(plain(column)))
         parts = _parts(array)
         path = next((key for key in _PATHS if key in parts and _may_be_path(parts[key].type)), None)
         if path is not None and _IMAGE_PARTS & set(parts):
@@ -144,6 +165,14 @@ def _flattened(header: str, column: pa.Array | pa.ChunkedArray, where: Path | st
         yield header, array
     for key, part in parts.items():
         yield from _flattened(f"{header}.{key}" if key else header, part, where)
+
+
+def _without_single_lists(array: pa.Array) -> pa.Array:
+    """Return what lists of one item each hold, as batches of one are written; null in an empty one."""
+    if not pt.is_list(array.type) or pc.max(pc.list_value_length(array)).as_py() != 1:
+        return array
+    filled = pc.fill_null(pc.equal(pc.list_value_length(array), 1), False).to_numpy(zero_copy_only=False)
+    return array.flatten().take(pa.array(filled.cumsum() - 1, mask=~filled))
 
 
 def _may_be_path(kind: pa.DataType) -> bool:
@@ -294,7 +323,7 @@ def _join_families(fields: list[Field]) -> list[Field]:
     The number may stand inside: ``top1_class``, ``top2_class``."""
     families: dict[tuple[str, bool], dict[int, Field]] = {}
     for field in fields:
-        match = re.fullmatch(r"(.*?)[ _.\-]?(\d+)(\D*)", field.header)
+        match = re.fullmatch(r"(.*?)[ _.\-]?(\d+)(\D*)", _numbered(field.header))
         if match and not field.is_list and match[1] != POSITIONAL and not is_wnid(field.header):
             families.setdefault((match[1] + match[3], field.content in TEXTUAL), {})[int(match[2])] = field
     joined: dict[int, Field] = {}
@@ -306,6 +335,12 @@ def _join_families(fields: list[Field]) -> list[Field]:
             family = _family(base, ordered)
             joined |= {id(member): family for member in members.values()}
     return list(dict.fromkeys(joined.get(id(field), field) for field in fields))
+
+
+def _numbered(header: str) -> str:
+    """Return a header with a number for its first ordinal: ``first_prob`` -> ``1_prob``."""
+    ordinal = rf"(?<![a-z])({'|'.join(_ORDINALS)})(?![a-z])"
+    return re.sub(ordinal, lambda one: _ORDINALS[one[1].lower()], header, count=1, flags=re.IGNORECASE)
 
 
 def _repeat_classes(fields: Sequence[Field]) -> bool:
@@ -357,7 +392,8 @@ def _family(base: str, ordered: list[Field]) -> Field:
     content = Content.NUMBER if Content.NUMBER in contents else ordered[0].content
     header = f"{ordered[0].header}..{ordered[-1].header}"
     meaning = meaning_of(base)
-    if meaning is Meaning.CLASS and "top" in words_of(base):
+    is_ordinal = ordered[0].header != _numbered(ordered[0].header)
+    if (meaning is Meaning.CLASS and "top" in words_of(base)) or (is_ordinal and meaning is Meaning.UNKNOWN):
         meaning = Meaning.RANKS
     return Field(header, meaning, content, tuple(field.members[0] for field in ordered))
 

@@ -9,15 +9,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from imagenet_errors.problems import InputError
-from imagenet_errors.readers.arrow_tables import read_arrow, read_parquet
+from imagenet_errors.readers.arrow_tables import read_arrow, read_orc, read_parquet
 from imagenet_errors.readers.assemble import Columns, read_columns
 from imagenet_errors.readers.class_lists import is_class_list, read_class_list
 from imagenet_errors.readers.delimited import read_delimited
 from imagenet_errors.readers.json_files import read_json
+from imagenet_errors.readers.logs import is_log, read_log
 from imagenet_errors.readers.npz_files import read_npz
 from imagenet_errors.readers.numpy_files import read_npy
 from imagenet_errors.readers.opened import Opened, opened
 from imagenet_errors.readers.raw import RawPredictions
+from imagenet_errors.readers.safetensors_files import is_safetensors
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,9 @@ class Format:
 
 
 def _read_text(file: Opened, stated: Mapping[str, str]) -> Columns | RawPredictions:
-    """Read text with a heading a class, or delimited text."""
+    """Read a program's log, text with a heading a class, or delimited text."""
+    if is_log(file.head):
+        return read_log(bytes(file.content), file.path)
     if is_class_list(file.head):
         return read_class_list(bytes(file.content), file.path)
     return read_delimited(file, stated)
@@ -45,18 +49,23 @@ def _read_text(file: Opened, stated: Mapping[str, str]) -> Columns | RawPredicti
 DELIMITED = Format("delimited text", (b"",), (".csv", ".tsv", ".txt"), _read_text, is_text=True)
 """What any text is that nothing else begins like."""
 
+_SAFETENSORS = Format("safetensors", (), (".safetensors",), read_npz)
+"""Recognised by what follows the length that it begins with."""
+
 FORMATS: tuple[Format, ...] = (
     Format("Parquet", (b"PAR1",), (".parquet",), read_parquet),
     Format("Arrow", (b"ARROW1", b"\xff\xff\xff\xff"), (".feather", ".arrow", ".ipc"), read_arrow),
+    Format("ORC", (b"ORC",), (".orc",), read_orc),
     Format("npy", (b"\x93NUMPY",), (".npy",), read_npy),
     Format("npz", (b"PK",), (".npz",), read_npz),
     Format("JSON", (b"{", b"["), (".json", ".jsonl", ".ndjson"), read_json, is_text=True),
+    _SAFETENSORS,
     DELIMITED,
 )
 """In the order of asking: the first whose beginning fits reads the file. Texts begin after their byte-order mark and
-blanks, and may be gzipped; any other text is delimited."""
+blanks, and may be packed (gzip, bzip2, xz, zstd); any other text is delimited."""
 
-ENDINGS = (*(ending for one in FORMATS for ending in one.endings), ".gz")
+ENDINGS = (*(ending for one in FORMATS for ending in one.endings), ".gz", ".bz2", ".xz", ".zst")
 """What the files in a folder must be called to be taken for predictions."""
 
 
@@ -111,13 +120,19 @@ _UNPICKLE = (
     "If you trust the file, convert it once:\n"
     "    import pickle, numpy\n"
     '    saved = pickle.load(open("FILE", "rb"))\n'
-    '    numpy.savez("FILE.npz", logits=saved["logits"])  # and file_names=[...] where you have them'
+    '    numpy.savez("FILE.npz", logits=saved["logits"])  # and file_names=[...] where you have them\n'
+    '    saved.to_parquet("FILE.parquet")                 # instead, of a DataFrame'
 )
 _AS_TABLE = "Save the predictions as CSV or Parquet."
 _UNPACK = "Unpack it first."
 
 _REFUSED: tuple[tuple[bytes, str, str], ...] = (
-    (b"\x89HDF", "this is an HDF5 file", 'Save the array with numpy.savez("FILE.npz", logits=...).'),
+    (
+        b"\x89HDF",
+        "this is an HDF5 file",
+        'Save what it holds once: numpy.savez("FILE.npz", **{key: it[:] for key, it in h5py.File("FILE").items()}); '
+        'a table: pandas.read_hdf("FILE").to_parquet("FILE.parquet").',
+    ),
     (b"%PDF", "this is a PDF document", _AS_TABLE),
     (
         b"version https://git-lfs",
@@ -126,18 +141,20 @@ _REFUSED: tuple[tuple[bytes, str, str], ...] = (
     ),
     (b"\xd0\xcf\x11\xe0", "this is an old Excel or Office document", _AS_TABLE),
     (b"SQLite format 3", "this is an SQLite database", _AS_TABLE),
-    (b"MATLAB 5.0", "this is a MATLAB file", 'Save the array with numpy.savez("FILE.npz", logits=...).'),
+    (
+        b"MATLAB 5.0",
+        "this is a MATLAB file",
+        'Save the array once: numpy.savez("FILE.npz", logits=scipy.io.loadmat("FILE")["NAME OF THE ARRAY"]).',
+    ),
     (b"FEA1", "this is a Feather file of version 1", "Write it again with a current pyarrow, or as Parquet."),
-    (b"\xff\xfe", "this is UTF-16 text", "Save it as UTF-8."),
-    (b"\xfe\xff", "this is UTF-16 text", "Save it as UTF-8."),
     (b"\x89PNG", "this is an image", "Give the file of predictions."),
     (b"\xff\xd8\xff", "this is an image", "Give the file of predictions."),
-    (b"BZh", "this is bzip2-compressed", _UNPACK),
-    (b"\xfd7zXZ", "this is xz-compressed", _UNPACK),
-    (b"\x28\xb5\x2f\xfd", "this is zstd-compressed", _UNPACK),
     (b"7z\xbc\xaf", "this is a 7z archive", _UNPACK),
 )
-_PICKLE_PROTOCOLS = tuple(bytes((0x80, protocol)) for protocol in range(2, 6))
+_PICKLE_PROTOCOLS = (
+    *(bytes((0x80, protocol)) for protocol in range(2, 6)),
+    *(b"(dp0", b"(lp0", b"ccopy_reg\n", b"c__builtin__\n", b"cnumpy", b"cpandas"),
+)
 _HEAD = 4096
 
 
@@ -151,10 +168,12 @@ def recognised(file: Opened) -> tuple[Format, Opened]:
     """
     if not len(file.content):
         raise InputError(file.path, "the file is empty", fix="Write it again.")
-    if file.head.startswith(b"\x1f\x8b"):
+    file = file.zipped([ending for ending in ENDINGS if ending != ".npy"])
+    packed_by = file.packed_by
+    if packed_by:
         file = file.unpacked()
         if _binary(file) is not None:
-            raise InputError(file.path, "this is a gzip-compressed binary file", fix=_UNPACK)
+            raise InputError(file.path, f"this is a {packed_by}-compressed binary file", fix=_UNPACK)
     found = _binary(file)
     return (found, file) if found is not None else _text(file)
 
@@ -169,11 +188,13 @@ def _binary(file: Opened) -> Format | None:
             raise InputError(file.path, what, fix=fix)
     if head[257:262] == b"ustar":
         raise InputError(file.path, "this is a tar archive", fix=_UNPACK)
+    if is_safetensors(file):
+        return _SAFETENSORS
     return next((one for one in FORMATS if not one.is_text and head.startswith(one.begins)), None)
 
 
 def _text(file: Opened) -> tuple[Format, Opened]:
-    text = bytes(file.content).removeprefix(b"\xef\xbb\xbf")
+    text = _utf8(bytes(file.content), file.path).removeprefix(b"\xef\xbb\xbf")
     start = text[:_HEAD].lstrip() or text.lstrip()
     if not start:
         raise InputError(file.path, "the file is empty", fix="Write it again.")
@@ -189,6 +210,16 @@ def _text(file: Opened) -> tuple[Format, Opened]:
         )
     found = next(one for one in FORMATS if one.is_text and start.startswith(one.begins))
     return found, replace(file, content=memoryview(text))
+
+
+def _utf8(text: bytes, path: Path) -> bytes:
+    """Return text that begins with the mark of UTF-16, as Excel's "Unicode text" does, as UTF-8."""
+    if not text.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return text
+    try:
+        return text.decode("utf-16").encode()
+    except UnicodeError:
+        raise InputError(path, "UTF-16 text that is cut short or damaged", fix="Save it as UTF-8.") from None
 
 
 def _refuse_other_encodings(text: bytes, path: Path) -> None:

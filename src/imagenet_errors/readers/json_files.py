@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from imagenet_errors.images import val_file_names
-from imagenet_errors.problems import InputError, counted
+from imagenet_errors.problems import InputError
 from imagenet_errors.readers.assemble import MOST_COLUMNS, Columns
 from imagenet_errors.readers.fields import looks_like_image
 from imagenet_errors.readers.headers import Meaning, meaning_of
+from imagenet_errors.readers.json_text import Repeats, parse_json
 from imagenet_errors.readers.opened import Opened
 
 _NAME = "file_name"
@@ -23,44 +24,6 @@ _PREDICTION = "prediction"
 _WRAPPERS = frozenset(("predictions", "preds", "results", "outputs", "data", "labels", "records", "items", "samples"))
 _BEYOND_ANY_CLASS = 1 << 20
 _SUMMARY = frozenset(("top1", "top1_err", "top5", "top5_err", "param_count"))
-
-
-@dataclass
-class _Repeats:
-    """Keys that an object repeats with the same value; json would keep the last value without a word."""
-
-    path: Path
-    keys: list[str] = field(default_factory=list)
-
-    def without(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        """Make a dict of pairs; refuse a key with two different values."""
-        unique = dict(pairs)
-        if len(unique) == len(pairs):
-            return unique
-        seen: dict[str, Any] = {}
-        for key, value in pairs:
-            if key in seen:
-                self._note(key, same=seen[key] == value)
-            seen[key] = value
-        return seen
-
-    def _note(self, key: str, *, same: bool) -> None:
-        if not same:
-            raise InputError(
-                self.path,
-                "a key occurs twice with different values",
-                example=key,
-                fix="Name images by folder and file, so that no two share a name.",
-            )
-        self.keys.append(key)
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """One sentence, if there are any."""
-        if not self.keys:
-            return ()
-        n = counted(len(self.keys), "key")
-        return (f"{n} repeated with the same value (first: {self.keys[0]}); one was kept.",)
 
 
 @dataclass(frozen=True)
@@ -85,8 +48,8 @@ def read_json(file: Opened, _stated: Mapping[str, str]) -> Columns:
         It cannot be parsed, holds a key twice, or has no known shape.
     """
     path, text = file.path, bytes(file.content)
-    repeats = _Repeats(path)
-    parsed, container = _parse(text.decode("utf-8"), repeats)
+    repeats = Repeats(path)
+    parsed, container = parse_json(text.decode("utf-8"), repeats)
     table = _table_of(parsed, path)
     if table is None:
         raise InputError(
@@ -100,46 +63,6 @@ def read_json(file: Opened, _stated: Mapping[str, str]) -> Columns:
     arrays = tuple(_array(values) for values in table.columns.values())
     headers = tuple(_written(header) for header in table.columns)
     return Columns(path, f"{container}, {table.shape}", headers, arrays, (*repeats.notes, *table.notes))
-
-
-def _parse(text: str, repeats: _Repeats) -> tuple[Any, str]:
-    try:
-        return json.loads(text, object_pairs_hook=repeats.without), "JSON"
-    except RecursionError:
-        raise InputError(repeats.path, "the JSON is nested too deeply", fix="Write it again.") from None
-    except InputError:
-        raise
-    except json.JSONDecodeError as problem:
-        if problem.msg != "Extra data":
-            raise _broken(repeats.path, problem, problem.lineno) from None
-    except ValueError as problem:  # Python converts no number of more than 4,300 digits
-        raise _too_long(repeats.path, problem) from None
-    repeats.keys.clear()
-    return [_parse_line(line, i, repeats) for i, line in enumerate(text.split("\n")) if line.strip()], "JSON lines"
-
-
-def _parse_line(line: str, i: int, repeats: _Repeats) -> Any:
-    try:
-        return json.loads(line, object_pairs_hook=repeats.without)
-    except json.JSONDecodeError as problem:
-        raise _broken(repeats.path, problem, i + 1) from None
-    except ValueError as problem:
-        raise _too_long(repeats.path, problem) from None
-    except RecursionError:
-        raise InputError(repeats.path, "the JSON is nested too deeply", fix="Write it again.") from None
-
-
-def _too_long(path: Path, problem: ValueError) -> InputError:
-    return InputError(path, "a number in the JSON is too long", example=problem, fix="Write it again.")
-
-
-def _broken(path: Path, problem: json.JSONDecodeError, line: int) -> InputError:
-    return InputError(
-        path,
-        f"the JSON breaks off or is wrong in line {line}: {problem.msg}",
-        example=problem.doc[max(0, problem.pos - 30) : problem.pos + 10].strip() or None,
-        fix="Copy it again, or write it again.",
-    )
 
 
 def _table_of(parsed: Any, path: Path) -> _Table | None:
@@ -162,11 +85,33 @@ def _of_object(parsed: dict[str, Any], path: Path) -> _Table | None:
 
 
 def _by_name(parsed: dict[str, Any]) -> _Table | None:
+    values = list(parsed.values())
+    if all(isinstance(value, dict) and value and _are_images(value) for value in values):
+        return _below_folders(parsed)
+    if all(isinstance(value, list) and _are_images(value) for value in values) and any(values):
+        pairs = [(name, key) for key, names in parsed.items() for name in names]
+        return _Table("images by class", {_NAME: [name for name, _ in pairs], _PREDICTION: [key for _, key in pairs]})
     inner = _of_list(list(parsed.values()))
     if inner is None:
         return None
     others = {header: values for header, values in inner.columns.items() if header != _NAME}
     return _Table(f"by image name: {inner.shape}", {_NAME: list(parsed), **others}, inner.notes)
+
+
+def _are_images(names: Iterable[Any]) -> bool:
+    return all(isinstance(name, str) and looks_like_image(name) for name in names)
+
+
+def _below_folders(parsed: dict[str, dict[str, Any]]) -> _Table | None:
+    """Read {folder: {image: class}}, or, where the images repeat, {model: {image: class}}: a column a model."""
+    names = [name for inner in parsed.values() for name in inner]
+    if len(set(names)) == len(names):
+        return _by_name(
+            {f"{folder}/{name}": value for folder, inner in parsed.items() for name, value in inner.items()}
+        )
+    every = list(dict.fromkeys(names))
+    columns = {model: [inner.get(name) for name in every] for model, inner in parsed.items()}
+    return _Table("by model and image name", {_NAME: every, **columns})
 
 
 def _inside(parsed: dict[str, Any], path: Path) -> _Table | None:
@@ -293,8 +238,25 @@ def _records(rows: list[Any]) -> dict[str, list[Any]]:
     for header in headers:
         values = [record.get(header) for record in records]
         first = next((value for value in values if value), None)
-        columns |= _best_by_class(header, values) if _is_by_class(first) else {header: values}
+        if _is_by_class(first):
+            columns |= _best_by_class(header, values)
+        elif _holds_pairs(first):
+            decoded = _decoded([value or [] for value in values])
+            columns |= {f"{header}.{'class' if inner == 'wnid' else inner}": lists for inner, lists in decoded.items()}
+        else:
+            columns |= {header: values}
     return columns
+
+
+def _holds_pairs(value: Any) -> bool:
+    """Say whether a value is ranks of (class, score) or (wnid, name, score), as Keras decodes them."""
+    return isinstance(value, list) and all(
+        isinstance(one, list | tuple)
+        and len(one) in (2, 3)
+        and isinstance(one[0], str | int)
+        and isinstance(one[-1], float)
+        for one in value
+    )
 
 
 def _is_by_class(value: Any) -> bool:
@@ -369,7 +331,9 @@ def _decoded(rows: list[Any]) -> dict[str, list[Any]]:
     n_parts = len(next(row for row in lists if row)[0])
     headers = ("wnid", "score") if n_parts == 2 else ("wnid", "description", "score")
     return {
-        header: [[item[i] if isinstance(item, list) and len(item) > i else None for item in row] for row in lists]
+        header: [
+            [item[i] if isinstance(item, list | tuple) and len(item) > i else None for item in row] for row in lists
+        ]
         for i, header in enumerate(headers)
         if header != "description"  # the wnid is exact
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -366,10 +367,23 @@ def _check_complete(
         return
     first = annotations.file_names[int(lacking[0])] if len(lacking) else None
     what = f"no usable prediction for {len(lacking):,} of {int(annotations.evaluated.sum()):,} images"
+    others = _numbered_alike(path)
+    fix = "Predict them again, or pass --allow-partial to evaluate just the others."
+    if others:
+        fix = f"If {path.name} to {others[-1]} are parts of one model, call them part-0, part-1, ...: {fix}"
     invalid = [f"{len(bad):,} because {reason} (row {bad[0] + 1})" for reason, bad in resolved.raw.invalid.items()]
     raise InputError(
         path,
         f"{what}{'; ' + ', '.join(invalid) if invalid else ''}",
         example=first,
-        fix="Predict them again, or pass --allow-partial to evaluate just the others.",
+        fix=fix,
     )
+
+
+def _numbered_alike(path: Path) -> list[str]:
+    """Return the names of files beside it that differ in their last number only, as parts of one model may."""
+    found = re.fullmatch(r"(.*?)(\d+)(\D*)", path.name)
+    if found is None or not path.is_file():
+        return []
+    alike = re.compile(rf"{re.escape(found[1])}\d+{re.escape(found[3])}")
+    return sorted(other.name for other in path.parent.iterdir() if alike.fullmatch(other.name) and other != path)

@@ -23,13 +23,15 @@ from imagenet_errors.readers.headers import Meaning, confidence_strength, meanin
 from imagenet_errors.readers.numpy_files import array_in, arrow_column, read_array, read_header, refuse_objects
 from imagenet_errors.readers.opened import Opened, opened, refusing_damage
 from imagenet_errors.readers.raw import RawPredictions, ScoreSource
+from imagenet_errors.readers.safetensors_files import is_safetensors, tensors_in, values_of
 from imagenet_errors.readers.scores import ArrayScores, as_floats, rows_a_chunk
 
 _UNTORCH = (
     "It holds a pickle, which runs code when loaded. If you trust the file, convert it once:\n"
     "    import torch, numpy\n"
     '    saved = torch.load("FILE", map_location="cpu", weights_only=True)\n'
-    '    numpy.savez("FILE.npz", logits=saved.float().numpy())  # and file_names=[...] where you have them'
+    '    logits = saved["logits"] if isinstance(saved, dict) else saved  # the key that it has\n'
+    '    numpy.savez("FILE.npz", logits=logits.float().numpy())  # and file_names=[...] where you have them'
 )
 _MOST_MEMBERS = 10**3
 _LONGEST_END = (1 << 16) + 22
@@ -101,7 +103,7 @@ class MemberScores:
 
 
 def read_npz(file: Opened, stated: Mapping[str, str]) -> Columns | RawPredictions:
-    """Read an npz file; the names of its arrays are what headers are to a table.
+    """Read an npz or safetensors file; the names of its arrays are what headers are to a table.
 
     Without names in it, those of ``samples_info.npz`` beside it or one folder up are used, if as many.
 
@@ -110,14 +112,14 @@ def read_npz(file: Opened, stated: Mapping[str, str]) -> Columns | RawPrediction
     InputError
         The archive is damaged or no npz file, holds Python objects, or neither classes nor scores.
     """
-    path, others = file.path, dict(stated)
+    path, others, kind = file.path, dict(stated), "safetensors" if is_safetensors(file) else "npz"
     members = _members(file)
     dense = _dense(members, others.pop("scores", None), path)
     if len(members) == 1 and dense is None:
-        read = read_array(_load(file, members[0]), path, format="npz")
+        read = read_array(_load(file, members[0]), path, format=kind)
         raw = read_columns(read) if isinstance(read, Columns) else read
     else:
-        raw = _read_fields(file, members, dense, others)
+        raw = _read_fields(file, members, dense, others, kind=kind)
     if dense is not None:
         words = f"{raw.format}, all {dense.shape[1]:,} outputs"
         labels = _axis_labels(file, members, dense)
@@ -126,6 +128,8 @@ def read_npz(file: Opened, stated: Mapping[str, str]) -> Columns | RawPrediction
 
 
 def _members(file: Opened) -> list[_Member]:
+    if is_safetensors(file):
+        return [_Member(one.key, one.shape, False, one.dtype) for one in tensors_in(file)]
     path = file.path
     _refuse_many(file)
     with refusing_damage(path), zipfile.ZipFile(file.stream()) as archive:
@@ -171,6 +175,8 @@ def _refuse_bomb(entries: list[zipfile.ZipInfo], n_bytes: int, path: Path) -> No
 
 
 def _load(file: Opened, member: _Member) -> NDArray[Any]:
+    if is_safetensors(file):
+        return next(values_of(file, one) for one in tensors_in(file) if one.key == member.key)
     where = f"{file.path} ({member.key})"
     refuse_objects(member.dtype, where)
     with refusing_damage(file.path), zipfile.ZipFile(file.stream()) as archive:
@@ -208,7 +214,7 @@ def _listed(members: list[_Member]) -> str:
 
 
 def _read_fields(
-    file: Opened, members: list[_Member], dense: _Member | None, stated: Mapping[str, str]
+    file: Opened, members: list[_Member], dense: _Member | None, stated: Mapping[str, str], *, kind: str
 ) -> RawPredictions:
     """Read the small arrays that have a row an image: names, stated classes, confidences."""
     path = file.path
@@ -223,7 +229,7 @@ def _read_fields(
     arrays = [arrow_column(_load(file, member), path) for member in small]
     fields = fields_of([member.key for member in small], arrays, where=path)
     roles = choose_roles(fields, where=path, columns=stated, scores_apart=dense is not None)
-    return assemble(roles, Columns(path, "npz", (), ()), n_rows=n_rows)
+    return assemble(roles, Columns(path, kind, (), ()), n_rows=n_rows)
 
 
 def _n_rows(members: list[_Member], dense: _Member | None) -> int:
@@ -235,7 +241,7 @@ def _n_rows(members: list[_Member], dense: _Member | None) -> int:
 
 def _scores(file: Opened, dense: _Member) -> ScoreSource:
     refuse_objects(dense.dtype, f"{file.path} ({dense.key})")
-    if dense.columns_first:
+    if dense.columns_first or is_safetensors(file):
         return ArrayScores(_load(file, dense), str(file.path))
     return MemberScores(file, f"{dense.key}.npy", (dense.shape[0], dense.shape[1]), dense.dtype)
 

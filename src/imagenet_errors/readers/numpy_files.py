@@ -100,7 +100,7 @@ def is_narrow_table(array: NDArray[Any]) -> bool:
     if array.ndim != 2 or not 1 < array.shape[1] <= _MOST_TABLE or array.dtype.kind not in "iuf":
         return False
     with np.errstate(invalid="ignore"):
-        head = np.asarray(array[:1000], dtype=np.float64)
+        head = np.asarray(array[:_SAMPLED_ROWS], dtype=np.float64)
         is_whole = (np.isnan(head) | ((np.trunc(head) == head) & (head >= 0))).all(axis=0) & (head > 1).any(axis=0)
     if not is_whole.all():
         return bool(is_whole.any())

@@ -5,8 +5,10 @@ libraries raise on damaged bytes becomes one message that a person can act on.""
 
 from __future__ import annotations
 
+import bz2
 import hashlib
 import io
+import lzma
 import mmap
 import os
 import select
@@ -17,11 +19,12 @@ import tempfile
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -51,6 +54,7 @@ _RAISED_ON_DAMAGE = (
     tokenize.TokenError,
     EOFError,
     KeyError,
+    lzma.LZMAError,
     OSError,
     OverflowError,
     RuntimeError,
@@ -63,7 +67,7 @@ _RAISED_ON_DAMAGE = (
 
 @dataclass(frozen=True, eq=False)
 class Opened:
-    """All bytes of a file. ``content`` is what is parsed: of a gzipped text the text, else the file itself."""
+    """All bytes of a file. ``content`` is what is parsed: of a packed text the text, else the file itself."""
 
     path: Path
     content: memoryview
@@ -83,8 +87,13 @@ class Opened:
         """Return the content as a file object of its own."""
         return io.BufferedReader(_Stream(self.content))
 
+    @property
+    def packed_by(self) -> str:
+        """The kind of compression that the file begins like; empty for none."""
+        return next((kind for kind, (magic, _) in _UNPACKERS.items() if self.head.startswith(magic)), "")
+
     def unpacked(self) -> Opened:
-        """Return the file with its content gunzipped.
+        """Return the file with its content unpacked.
 
         Raises
         ------
@@ -92,45 +101,97 @@ class Opened:
             It is damaged, or unpacks to far more than predictions do.
         """
         limit = max(_ALWAYS_UNPACKED, _MOST_UNPACKED * len(self.content))
-        n_stated = int.from_bytes(self.content[-4:], "little")
-        pieces: list[bytes] = []
-        is_bomb = limit < n_stated <= _MOST_DEFLATED * len(self.content)  # what the last bytes state
-        n_bytes = n_stated if is_bomb else 0
+        _, unpacker = _UNPACKERS[self.packed_by]
         with refusing_damage(self.path):
-            for piece in () if n_bytes else _gunzipped(self.content):
-                pieces.append(piece)
-                n_bytes += len(piece)
-                if n_bytes > limit:
-                    pieces.clear()
-                    break
-        if n_bytes > limit:
+            text = unpacker(self.content, limit)
+        if text is None:
             raise InputError(
                 self.path,
                 f"{len(self.content):,} bytes that unpack to more than {limit:,}",
                 fix="No predictions shrink so much: is the file whole? If it is, unpack it first.",
             )
-        return replace(self, content=memoryview(b"".join(pieces)), packed=self.content)
+        return replace(self, content=memoryview(text), packed=self.content)
+
+    def zipped(self, endings: Collection[str]) -> Opened:
+        """Return the only file in a zip archive, if it has one of the endings; else the archive.
+
+        Raises
+        ------
+        InputError
+            It is damaged, or unpacks to far more than predictions do.
+        """
+        if not self.head.startswith(b"PK\x03\x04"):
+            return self
+        with refusing_damage(self.path), zipfile.ZipFile(self.stream()) as archive:
+            files = (one for one in archive.infolist() if not one.is_dir())
+            entries = [one for one in files if not one.filename.startswith("__MACOSX")]
+            if len(entries) != 1 or Path(entries[0].filename).suffix.lower() not in endings:
+                return self
+            limit = max(_ALWAYS_UNPACKED, _MOST_UNPACKED * len(self.content))
+            with archive.open(entries[0]) as inner:
+                text = inner.read(limit + 1)
+        if len(text) > limit:
+            raise InputError(self.path, f"a file that unpacks to more than {limit:,} bytes", fix="Unpack it first.")
+        return replace(self, content=memoryview(text), packed=self.content)
 
 
-def _gunzipped(packed: memoryview) -> Iterator[bytes]:
-    """Yield the text of all members, in pieces; zeros after a member are passed over, as gzip does.
+def _gunzipped(packed: memoryview, limit: int) -> bytes | None:
+    """Return the text of all members, None if it is longer than the limit; zeros after a member are passed over.
 
     Raises
     ------
     EOFError
         The last member is cut short.
     """
-    at = 0
+    n_stated = int.from_bytes(packed[-4:], "little")  # of the last member; what no packing reaches was cut short
+    if limit < n_stated <= _MOST_DEFLATED * len(packed):
+        return None
+    pieces: list[bytes] = []
+    at, n_bytes = 0, 0
     while at < len(packed):
         unpack = zlib.decompressobj(wbits=31)
         while not unpack.eof:
             part = packed[at : at + _PACKED_PIECE]
             if not len(part):
-                raise EOFError("compressed file ended before the end-of-stream marker was reached")
-            yield unpack.decompress(part)
+                raise EOFError(_CUT_SHORT)
+            pieces.append(unpack.decompress(part))
             at += len(part) - len(unpack.unused_data)
+            n_bytes += len(pieces[-1])
+            if n_bytes > limit:
+                return None
         if at < len(packed) and not packed[at]:
             at = len(packed) - len(bytes(packed[at:]).lstrip(b"\0"))
+    return b"".join(pieces)
+
+
+def _streamed(packed: memoryview, limit: int, start: Callable[[], Any]) -> bytearray | None:
+    """Return the text of streams that lie one behind another, None if it is longer than the limit."""
+    text, rest = bytearray(), packed
+    while len(rest):
+        unpack = start()
+        text += unpack.decompress(rest, limit + 1 - len(text))
+        if len(text) > limit:
+            return None
+        if not unpack.eof:
+            raise EOFError(_CUT_SHORT)
+        rest = unpack.unused_data.lstrip(b"\0")
+    return text
+
+
+def _from_zstd(packed: memoryview, limit: int) -> bytes | None:
+    with pa.input_stream(pa.py_buffer(packed), compression="zstd") as stream:
+        text = bytes(stream.read(limit + 1))
+    return None if len(text) > limit else text
+
+
+_CUT_SHORT = "compressed file ended before the end-of-stream marker was reached"
+_UNPACKERS: dict[str, tuple[bytes, Callable[[memoryview, int], bytes | bytearray | None]]] = {
+    "gzip": (b"\x1f\x8b", _gunzipped),
+    "bzip2": (b"BZh", lambda packed, limit: _streamed(packed, limit, bz2.BZ2Decompressor)),
+    "xz": (b"\xfd7zXZ", lambda packed, limit: _streamed(packed, limit, lzma.LZMADecompressor)),
+    "zstd": (b"\x28\xb5\x2f\xfd", _from_zstd),
+}
+"""Kind -> how its files begin, and what unpacks them up to a limit of bytes."""
 
 
 class _Stream(io.RawIOBase):

@@ -172,15 +172,8 @@ def _cut_off(reading: Reading) -> Suspicion | None:
     largest = int(reading.top1.max())
     beyond = reading.n_labelled[largest + 1 :]
     n_beyond = int(beyond.sum())
-    n_labels = int(np.count_nonzero(reading.n_labelled))
-    if n_labels > 1 and largest < n_labels and n_beyond > _HALF * len(reading):
-        return Suspicion(
-            f"images of {n_labels:,} classes, and only classes 0 to {largest} are predicted, though {n_beyond:,} of "
-            f"{len(reading):,} images have a larger label: the model has a head of these classes alone",
-            f"Pass --class-axis FILE (a wnid a line, in output order). {AS_IT_IS}",
-        )
     if n_beyond < max(_BEYOND * len(reading), _ROWS_BEYOND) or np.count_nonzero(beyond) < _CLASSES_BEYOND:
-        return None
+        return _numbered_anew(reading, largest, n_beyond)
     what = f"no class above {largest} is predicted, though {n_beyond:,} of {len(reading):,} images have such a label"
     for kind, end in (("int8", 127), ("uint8", 255)):
         if _CLOSE_TO_THE_END * end < largest <= end:
@@ -189,6 +182,18 @@ def _cut_off(reading: Reading) -> Suspicion | None:
             )
     fix = "Pass --class-axis (imagenet-a, imagenet-r or FILE: a wnid a line, in output order)."
     return Suspicion(f"{what}: the model has a head of other classes", f"{fix} {AS_IT_IS}")
+
+
+def _numbered_anew(reading: Reading, largest: int, n_beyond: int) -> Suspicion | None:
+    """Say that a few classes' images are called by the first numbers: a head of these classes alone."""
+    n_labels = int(np.count_nonzero(reading.n_labelled))
+    if n_labels < 2 or largest >= n_labels or n_beyond <= _HALF * len(reading):
+        return None
+    return Suspicion(
+        f"images of {n_labels:,} classes, and only classes 0 to {largest} are predicted, though {n_beyond:,} of "
+        f"{len(reading):,} images have a larger label: the model has a head of these classes alone",
+        f"Pass --class-axis FILE (a wnid a line, in output order). {AS_IT_IS}",
+    )
 
 
 def _rounded(reading: Reading) -> Suspicion | None:
