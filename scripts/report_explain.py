@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from imagenet_errors.explain.maps import Maps
-from imagenet_errors.explain.section import Explanations, summarised, wilson
+from imagenet_errors.explain.section import SIGNIFICANT, Explanations, summarised, wilson
 from imagenet_errors.explain.sufficiency import SufficientSubsets
 from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.readers.arrow_tables import our_metadata
@@ -33,14 +33,16 @@ def write(work: Path, out: Path, *, n_wanted: int) -> str:
     Return what was written.
     """
     made = explanations(work)
+    planted = _json(work / "planted.json")
     parts = [
         _head(_progress(made, n_wanted, work)),
+        _holds(made, planted),
         _locate(made.get("locate")),
         _stability(made.get("stability")),
         _sis(made.get("sis")),
     ]
     parts += [_three(_json(work / "three.json")), _maps(made.get("maps")), _ratings(work)]
-    parts += [_planted(_json(work / "planted.json")), _costs(_json(work / "costs.json"), _json(work / "cpu.json"))]
+    parts += [_planted(planted), _costs(_json(work / "costs.json"), _json(work / "cpu.json"))]
     out.write_text("\n\n".join(part.strip() for part in parts) + "\n", encoding="utf-8")
     return str(out)
 
@@ -95,6 +97,38 @@ def _less(made: dict[str, Explanations], work: Path) -> str:
     if not told:
         return ""
     return f" To save time {'; '.join(told)}."
+
+
+def _holds(made: dict[str, Explanations], planted: list[Row] | None) -> str:
+    """Say in a list what holds and what does not, each with its figures."""
+    told = []
+    if planted:
+        told.append(_holds_planted(planted))
+    if "locate" in made:
+        pair, right = made["locate"].summary["errors"], made["locate"].summary["types"].get("correct")
+        more = pair["n_accepted"] > pair["n_decoy"] and pair["p"] < SIGNIFICANT
+        line = f"Errors turn into an accepted answer {'more often than' if more else 'no more often than'} into a decoy"
+        line += f" ({pair['n_accepted']} against {pair['n_decoy']}, p = {pair['p']:.2g})"
+        told.append(
+            line + (f"; right ones into the nearest class in {right['n_accepted']} of {right['n']}." if right else ".")
+        )
+    if "stability" in made:
+        told.append(f"Framing: {made['stability'].first_line}")
+    told += [made[method].first_line for method in ("sis", "maps") if method in made]
+    return "## What holds, and what does not\n\n" + "\n".join(f"- {line}" for line in told) if told else ""
+
+
+def _holds_planted(rows: list[Row]) -> str:
+    shares = [
+        ("the hidden part covers it", sum(row["hidden_hits"] for row in rows), HITS_NEEDED),
+        ("without it nothing is located", sum(row["control"] in ("never", "chance") for row in rows), 1.0),
+        ("a class ranked 500th is never reached", sum(not row["far_turns"] for row in rows), FAR_NEEDED),
+    ]
+    told = [
+        f"{what} in {share:.0%} (wanted {wanted:.0%}: {'holds' if share >= wanted else 'does not hold'})"
+        for what, share, wanted in ((what, n / len(rows), wanted) for what, n, wanted in shares)
+    ]
+    return f"A planted object is found: {'; '.join(told)}; {len(rows)} plants."
 
 
 def _not_run(title: str) -> str:

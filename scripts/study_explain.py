@@ -71,6 +71,7 @@ PREPROCESSINGS: dict[str, tuple[str, ...]] = {
 """Beside timm's own: crop_pct 0.875, bicubic, mean and deviation 0.5 are timm's own."""
 ROUNDS, N_ROUNDS = "rounds", 5
 CPU = "cpu.json"
+MOST_OBJECTS, MOST_USES = 6, 12
 PATCH = 45
 """Side of the pasted object in pixels, of 224."""
 N_TRIED, N_STRONGEST, CLOSE_UPS = 300, 32, (0.6, 0.45, 0.3)
@@ -276,8 +277,12 @@ def run_planted(args: Namespace) -> None:
     classifier = compiled(load_classifier(spec_of(args, "lite0"), settings(), imagenet_1k()))
     rows = []
     for plant in islice(plants(args, classifier), args.planted):
+<<<<<<< HEAD
+        rows.append(done.pop((plant["name"], plant["object"]), {}) or judge_plant(classifier, plant))
+=======
         key = (plant["name"], plant["object"])
         rows.append(done.pop(key) if key in done else judge_plant(classifier, plant))
+>>>>>>> main
         _write(file, [*rows, *done.values()])
 
 
@@ -323,14 +328,16 @@ def plants(args: Namespace, classifier: Classifier, *, n_tried: int = N_TRIED) -
     """Yield pictures of A with a 45-pixel picture of B in a corner, which the model calls B.
 
     The model is sure of B (0.95 or more) and knows it again at this size; it is less sure of A (0.7 at most), or
-    hardly a small picture would turn it. A has up to two objects, one object up to six pictures.
+    hardly a small picture would turn it. A has up to six objects, one object up to twelve pictures.
     """
     unsure, patches = right_answers(0, 0.7), strong_patches(args, classifier, n_tried)
     uses: Counter[int] = Counter()
     for place, name in enumerate(np.random.default_rng(0).permutation(sorted(unsure)).tolist()):
         own = unsure[name]
-        others = [(number, *patch) for number, patch in enumerate(patches) if patch[1] != own and uses[number] < 6]
-        for plant in _pasted(args, classifier, name, own, others, place)[:2]:
+        others = [
+            (number, *patch) for number, patch in enumerate(patches) if patch[1] != own and uses[number] < MOST_USES
+        ]
+        for plant in _pasted(args, classifier, name, own, others, place)[:MOST_OBJECTS]:
             uses[plant["object"]] += 1
             yield plant
 
