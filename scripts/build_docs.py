@@ -128,7 +128,6 @@ RUN_JSON = {
     "dataset": "the data set",
     "classes": "own classes, if they were given",
     "class_rule": "what the models chose from",
-    "label_set": "what the labels that counted are called",
     "more_annotations": "further annotations",
     "combine": "how several were combined",
     "min_label_probability": "from which probability on a label is accepted",
