@@ -277,12 +277,8 @@ def run_planted(args: Namespace) -> None:
     classifier = compiled(load_classifier(spec_of(args, "lite0"), settings(), imagenet_1k()))
     rows = []
     for plant in islice(plants(args, classifier), args.planted):
-<<<<<<< HEAD
-        rows.append(done.pop((plant["name"], plant["object"]), {}) or judge_plant(classifier, plant))
-=======
         key = (plant["name"], plant["object"])
         rows.append(done.pop(key) if key in done else judge_plant(classifier, plant))
->>>>>>> main
         _write(file, [*rows, *done.values()])
 
 
