@@ -155,7 +155,7 @@ def _commits(done: Mapping[str, dict[str, object]]) -> str:
     if len(at) == 1:
         return f"Run at commit {next(iter(at))}.\n"
     lines = [
-        f"- {one}: {', '.join(sorted(names))}" for one, names in sorted(at.items(), key=lambda pair: -len(pair[1]))
+        f"- {one}: {'; '.join(sorted(names))}" for one, names in sorted(at.items(), key=lambda pair: -len(pair[1]))
     ]
     return (
         "## Which commit was tried\n\nParts that something was mended for were run again.\n\n" + "\n".join(lines) + "\n"

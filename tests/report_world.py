@@ -189,7 +189,11 @@ class Visit:
         )
         if self.js("document.getElementById('claim').textContent") == before:
             self.until(f"document.getElementById('claim').textContent !== {json.dumps(before)}")
-        time.sleep(0.2)
+        # The address follows last.
+        self.until(
+            "new URLSearchParams(location.hash.slice(1)).get('model') ==="
+            " document.getElementById('focus').selectedOptions[0].text"
+        )
 
     def press(self, *keys):
         from selenium.webdriver import ActionChains

@@ -154,7 +154,7 @@ class TestImageNetA:
     def test_masking_chooses_among_the_200_and_says_so(self, program, tmp_path):
         occurring = load_dataset("imagenet-a").labels.occurring
         scores = np.random.default_rng(0).random((40, 1000)) / 10
-        scores[:, next(index for index in range(1000) if index not in occurring)] = 9
+        scores[:, next(index for index in range(1000) if index not in occurring)] += 9
         scores[np.arange(40), np.repeat(occurring[:2], 20)] = 5
         names = [f"{WNIDS[index]}/{n}.jpg" for index in occurring[:2] for n in range(20)]
         np.savez(tmp_path / "m.npz", sample_files=names, logits=scores)
@@ -198,3 +198,72 @@ def test_a_file_beside_the_labels_tells_the_original_ones_and_is_named(program, 
     assert answer.status == 0, answer.err
     assert counts(tmp_path / "run", "net")["correct"] == 40
     assert read_manifest(tmp_path / "run").labels_from.endswith("imagenetv2-b-33.json")
+
+
+class TestWhatPeopleHave:
+    """Files of classes of one's own as they come: other columns, other layouts, labels in other places."""
+
+    def scores(self):
+        scores = np.full((60, 6), 0.1)
+        scores[np.arange(60), np.where(np.arange(60) % 3 == 0, (np.arange(60) + 1) % 6, np.arange(60) % 6)] = 0.5
+        return scores
+
+    def run(self, program, fruit, path, *more):
+        common = ("--classes", fruit / "classes.csv", "--out", fruit / "run")
+        answer = program("evaluate", path, *common, *more)
+        assert answer.status == 0, answer.err
+        return counts(fruit / "run", path.stem)["correct"]
+
+    @pytest.mark.parametrize("order", [range(6), [3, 1, 0, 5, 4, 2]], ids=["in order", "in another order"])
+    def test_probabilities_in_columns_called_by_the_classes(self, program, fruit, order):
+        head = ["image", *(NAMES[index] for index in order)]
+        rows = [f"{i}.png," + ",".join(f"{row[index]:.1f}" for index in order) for i, row in enumerate(self.scores())]
+        (fruit / "shares.csv").write_text("\n".join([",".join(head), *rows]) + "\n")
+        assert self.run(program, fruit, fruit / "shares.csv", "--annotations", fruit / "labels.csv") == 40
+
+    @pytest.mark.parametrize("header", ["true", "y_true", "target", "label"])
+    def test_a_column_of_labels_beside_the_prediction_tells_them(self, program, fruit, header):
+        rows = [f"{i}.png,{i % 6},{row.argmax()}" for i, row in enumerate(self.scores())]
+        (fruit / "both.csv").write_text("\n".join([f"filename,{header},pred", *rows]) + "\n")
+        assert self.run(program, fruit, fruit / "both.csv") == 40
+        assert read_manifest(fruit / "run").label_set == "the original labels alone, as both.csv tells them"
+
+    def test_folders_called_by_the_classes_tell_labels(self, program, fruit):
+        rows = [f"test/{NAMES[i % 6]}/{i}.png,{row.argmax()}" for i, row in enumerate(self.scores())]
+        (fruit / "folders.csv").write_text("\n".join(["path,pred", *rows]) + "\n")
+        assert self.run(program, fruit, fruit / "folders.csv") == 40
+
+    def test_where_nothing_tells_labels_what_would_is_said(self, program, fruit):
+        answer = program("evaluate", fruit / "model.csv", "--classes", fruit / "classes.csv", "--out", fruit / "run")
+        assert answer.status == 2
+        assert "Names in a folder by class would tell, too." in answer.err
+
+    def test_labels_a_json_object_a_line_are_a_table(self, program, fruit):
+        (fruit / "labels.jsonl").write_text(
+            "\n".join(json.dumps({"file_name": f"{i}.png", "label": i % 6}) for i in range(60))
+        )
+        assert self.run(program, fruit, fruit / "model.csv", "--annotations", fruit / "labels.jsonl") == 40
+
+    def test_hard_images_in_one_block_are_no_lost_rows(self, program, fruit):
+        label = np.arange(4000) % 6
+        wrong = np.arange(4000) % 10 == 0
+        wrong[800:1000] |= np.arange(200) % 5 == 0
+        top1 = np.where(wrong, (label + 1) % 6, label)
+        rows = [f"{i}.png,{one}" for i, one in enumerate(label)]
+        (fruit / "many.csv").write_text("\n".join(["file_name,label", *rows]) + "\n")
+        rows = [f"{i}.png,{one}" for i, one in enumerate(top1)]
+        (fruit / "block.csv").write_text("\n".join(["file_name,prediction", *rows]) + "\n")
+        assert self.run(program, fruit, fruit / "block.csv", "--annotations", fruit / "many.csv") == (~wrong).sum()
+
+    def test_rows_that_are_lost_are_told_without_wordnet(self, program, fruit):
+        label = np.random.default_rng(0).integers(0, 6, 4000)
+        top1 = np.where(np.arange(4000) % 10 == 0, (label + 1) % 6, label)
+        top1[2000:] = np.roll(top1[2000:], 1)
+        rows = [f"{i}.png,{one}" for i, one in enumerate(label)]
+        (fruit / "many.csv").write_text("\n".join(["file_name,label", *rows]) + "\n")
+        rows = [f"{i}.png,{one}" for i, one in enumerate(top1)]
+        (fruit / "late.csv").write_text("\n".join(["file_name,prediction", *rows]) + "\n")
+        common = ("--classes", fruit / "classes.csv", "--annotations", fruit / "many.csv", "--out", fruit / "run")
+        answer = program("evaluate", fruit / "late.csv", *common)
+        assert answer.status == 2
+        assert "elsewhere: these predictions belong to other rows" in answer.err

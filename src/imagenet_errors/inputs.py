@@ -29,6 +29,7 @@ from imagenet_errors.readers.annotations import (
 from imagenet_errors.readers.label_files import MIN_PROBABILITY, LabelFile, read_label_file
 from imagenet_errors.readers.model_files import model_files
 from imagenet_errors.readers.opened import changed, state_of
+from imagenet_errors.readers.original_labels import CLASS_FOLDER
 from imagenet_errors.severity import graded
 from imagenet_errors.tables import REJECTED_LABELS, Annotations, Verdicts
 
@@ -289,7 +290,17 @@ def _completed(
     for told in told_by:
         with suppress(UnlabelledError):
             return inputs, load_annotations(inputs, told_by=told), True
-    raise lacking
+    if not predictions and not told_by:
+        raise lacking
+    raise UnlabelledError(lacking.where, lacking.what, example=lacking.example, fix=_who_may_tell(inputs.data_set))
+
+
+def _who_may_tell(data_set: Dataset) -> str:
+    """Say what would tell the original labels of a data set, where neither names nor columns of predictions did."""
+    ways = data_set.name_rule.ways
+    table = ", or one that says which classes a folder is (JSON: folder -> classes)" if CLASS_FOLDER in ways else ""
+    names = " Names in a folder by class would tell, too." if ways else ""
+    return f"Pass --annotations with a table of file_name and label (class indices or names){table}.{names}"
 
 
 def _may_tell(inputs: Inputs, predictions: Sequence[Path]) -> Iterator[Path]:

@@ -26,7 +26,9 @@ from imagenet_errors.report.points import (
     published_points,
     read_published,
     readable,
+    scale_of,
     touched,
+    unasked_by_all,
 )
 from imagenet_errors.runs.tables import load_run_tables
 
@@ -265,3 +267,57 @@ def test_the_number_of_training_images_is_read_from_the_name(written, n_images):
 )
 def test_lists_are_made_readable(written, text):
     assert readable(written) == text
+
+
+class TestImageNetA:
+    def test_its_published_tables_are_found_beside_imagenets(self, shared):
+        points = read_published(shared / "published", load_dataset("imagenet-a"))
+        assert (len(points), points.n_images) == (962, 7_500)
+        assert read_published(shared / "published").n_images == 18_692
+
+    def test_tables_that_name_no_data_set_are_those_asked_for(self, tmp_path):
+        for path in write_tables(tmp_path).glob("stats_imagenet_*.csv"):
+            path.rename(tmp_path / path.name.replace("stats_imagenet", "non_problematic_stats"))
+        assert read_published(tmp_path, load_dataset("imagenet-a")).models == ("a", "b")
+
+    def test_imagenets_tables_are_not_taken_for_its_own(self, tmp_path):
+        with pytest.raises(InputError, match=r"no stats_imagenet-a_all\.csv"):
+            read_published(write_tables(tmp_path), load_dataset("imagenet-a"))
+
+    @pytest.fixture
+    def run(self, program, tmp_path):
+        first, second = load_dataset("imagenet-a").labels.occurring[:2]
+        wnids = load_dataset("imagenet-a").labels.wnids
+        rows = [f"{wnids[label]}/{n}.jpg,{second}" for label in (first, second) for n in range(20)]
+        (tmp_path / "net.csv").write_text("\n".join(["file_name,prediction", *rows]) + "\n")
+        assert (
+            program("evaluate", tmp_path / "net.csv", "--dataset", "imagenet-a", "--out", tmp_path / "run").status == 0
+        )
+        return tmp_path / "run"
+
+    def test_stages_that_neither_side_asked_leave_the_shares_comparable(self, run, shared):
+        data_set, tables = load_dataset("imagenet-a"), load_run_tables(run)
+        published = read_published(shared / "published", data_set)
+        unasked = unasked_by_all(tables, data_set, published)
+        assert set(unasked) == {"multi_object", "non_prototypical"}
+        assert "fine_grained" in points_of_run(tables).open_types
+        assert "fine_grained" not in points_of_run(tables, unasked).open_types
+        assert unasked_by_all(tables, data_set, None) == ()
+
+    def test_its_models_lie_inside_the_scale(self, run, shared):
+        data_set = load_dataset("imagenet-a")
+        published = read_published(shared / "published", data_set)
+        ours = points_of_run(load_run_tables(run))
+        scale = scale_of(("model_failure",), among="multi_label", ours=ours, published=published)
+        assert (scale.x, scale.most) == ((0.0, 100.0), 100.0)
+        val = read_published(shared / "published")
+        assert scale_of(("model_failure",), among="multi_label", ours=val, published=val).x == (50.0, 100.0)
+
+    def test_page_and_figures_show_the_published_models_behind_it(self, program, run, shared):
+        statistics = ("--published-statistics", shared / "published")
+        assert program("report", run, *statistics).status == 0
+        page = (run / "report.html").read_text()
+        assert "962 published models" in page
+        assert "Neither the published models nor this one were asked about" in page
+        answer = program("figures", run, *statistics, "--out", run / "figures", "--format", "svg")
+        assert answer.status == 0, answer.err

@@ -5,7 +5,7 @@ A file may state accepted labels, original ones, both, or names alone; files of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -46,7 +46,7 @@ __all__ = [
     "val_labels",
 ]
 
-_LABEL_COLUMNS = ("label", "target")
+_LABEL_COLUMNS = ("label", "target", "true_label", "true", "y_true", "gt", "ground_truth", "truth", "actual")
 _ENOUGH_TO_DOUBT = 20
 _SHIFTED, _UNSHIFTED = 0.5, 0.02
 """A file whose accepted labels hold the original in fewer images than the second, but with every class one lower in
@@ -184,10 +184,17 @@ def labels_told_by(path: Path, labels: LabelSpace) -> LabelFile:
         raise UnlabelledError(error.where, error.what, example=error.example, fix=error.fix) from None
     label = _stated_label(raw)
     if label is None and raw.index is not None and not raw.candidates:
-        with suppress(InputError):
-            beside = read_raw(path, columns={"index": _LABEL_COLUMNS[0]}).index
-            label = None if beside is None or np.array_equal(beside, raw.index) else beside
+        label = next(_columns_beside(path, raw.index), None)
     return _told(path, raw, label)
+
+
+def _columns_beside(path: Path, predicted: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    """Yield the columns called as labels are, but for one that holds the predictions."""
+    for header in _LABEL_COLUMNS:
+        with suppress(InputError):
+            beside = read_raw(path, columns={"index": header}).index
+            if beside is not None and not np.array_equal(beside, predicted):
+                yield beside
 
 
 def labels_told_in_memory(model: str, raw: RawPredictions) -> LabelFile:

@@ -48,7 +48,8 @@ def separating_mark(cells: Sequence[str]) -> str:
     """Return the mark that stands equally often in every cell, as between the names of a top-5; empty for none."""
     for mark in "|;":
         counts = {cell.count(mark) for cell in cells}
-        if len(counts) == 1 and counts != {0}:
+        is_sentence = mark == ";" and any(": " in cell for cell in cells)  # timm's definitions
+        if len(counts) == 1 and counts != {0} and not is_sentence:
             return mark
     return ""
 

@@ -13,6 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
@@ -56,6 +57,8 @@ _ORDINALS = {
     "4th": "4",
     "5th": "5",
 }
+_ROUNDED = 0.01
+"""By how much probabilities written with few digits may miss 1 together."""
 _BLANK = frozenset(("", "nan", "-nan", "inf", "-inf", "none", "null", "na", "n/a"))
 
 
@@ -398,13 +401,25 @@ def _family(base: str, ordered: list[Field]) -> Field:
     return Field(header, meaning, content, tuple(field.members[0] for field in ordered))
 
 
+def _are_shares(fields: Sequence[Field]) -> bool:
+    """Say whether columns are the probabilities of a few classes, a column each: their rows add up to 1."""
+    if len(fields) < 3 or any(field.content is not Content.NUMBER for field in fields):
+        return False
+    try:
+        cells = [pc.cast(field.members[0][:_SAMPLE], pa.float64()).to_numpy(zero_copy_only=False) for field in fields]
+    except pa.ArrowInvalid:
+        return False
+    shares = np.stack(cells)
+    return bool((shares >= 0).all() and (np.abs(shares.sum(axis=0) - 1) < _ROUNDED).all())
+
+
 def _join_wide(fields: list[Field]) -> list[Field]:
     """Join many number columns that no header explains into one class axis, in the file's order.
 
     Headers that are names of classes can say something by chance (file, model T): what lies between belongs to it."""
     single = [field.n_values == 1 and field.content in NUMERIC and not field.is_list for field in fields]
     unknown = [i for i, one in enumerate(single) if one and fields[i].meaning is Meaning.UNKNOWN]
-    if len(unknown) < WIDE:
+    if len(unknown) < WIDE and not _are_shares([fields[i] for i in unknown]):
         return fields
     between = range(unknown[0], unknown[-1])
     inside = {i for i in between if single[i] and fields[i].content is Content.NUMBER}

@@ -216,10 +216,10 @@ def _utf8(text: bytes, path: Path) -> bytes:
     """Return text that begins with the mark of UTF-16, as Excel's "Unicode text" does, as UTF-8."""
     if not text.startswith((b"\xff\xfe", b"\xfe\xff")):
         return text
-    try:
-        return text.decode("utf-16").encode()
-    except UnicodeError:
-        raise InputError(path, "UTF-16 text that is cut short or damaged", fix="Save it as UTF-8.") from None
+    decoded = text.decode("utf-16", "replace")
+    if 2 * sum(map(str.isascii, decoded[:_HEAD])) < len(decoded[:_HEAD]) or "\ufffd" in decoded:
+        raise InputError(path, "UTF-16 text that is cut short or damaged", fix="Save it as UTF-8.")
+    return decoded.encode()
 
 
 def _refuse_other_encodings(text: bytes, path: Path) -> None:

@@ -44,6 +44,8 @@ _LAYOUTS = (
     "-> names of classes."
 )
 
+_JSON_LINES = re.compile(rb"\}\s*\n\s*\{")
+"""A row a line: a table, not one object."""
 T = TypeVar("T")
 
 
@@ -135,7 +137,7 @@ def _from_table(table: pa.Table, path: Path) -> LabelFile:
 def _parsed(path: Path, labels: LabelSpace, min_probability: float) -> LabelFile:
     with opened(path) as file:
         start = file.head[:256].removeprefix(BOM).lstrip()
-        if start.startswith(b"{"):
+        if start.startswith(b"{") and not _JSON_LINES.search(file.head):
             return _from_object(file, labels)
         if start.startswith(b"[") and b"[" in start[1:32]:
             return _from_lists(file, labels)

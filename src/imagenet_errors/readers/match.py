@@ -370,7 +370,7 @@ def _check_complete(
     others = _numbered_alike(path)
     fix = "Predict them again, or pass --allow-partial to evaluate just the others."
     if others:
-        fix = f"If {path.name} to {others[-1]} are parts of one model, call them part-0, part-1, ...: {fix}"
+        fix += f" If {others[0]} to {others[-1]} are parts of one model, name them so: part-0, part-1, ..."
     invalid = [f"{len(bad):,} because {reason} (row {bad[0] + 1})" for reason, bad in resolved.raw.invalid.items()]
     raise InputError(
         path,
@@ -381,9 +381,11 @@ def _check_complete(
 
 
 def _numbered_alike(path: Path) -> list[str]:
-    """Return the names of files beside it that differ in their last number only, as parts of one model may."""
+    """Return the names of the files beside it that are numbered on from 0 or 1, as parts of one model may be."""
     found = re.fullmatch(r"(.*?)(\d+)(\D*)", path.name)
     if found is None or not path.is_file():
         return []
-    alike = re.compile(rf"{re.escape(found[1])}\d+{re.escape(found[3])}")
-    return sorted(other.name for other in path.parent.iterdir() if alike.fullmatch(other.name) and other != path)
+    alike = re.compile(rf"{re.escape(found[1])}(\d+){re.escape(found[3])}")
+    numbers = {int(one[1]): one.string for other in path.parent.iterdir() if (one := alike.fullmatch(other.name))}
+    is_run = min(numbers) in (0, 1) and max(numbers) - min(numbers) == len(numbers) - 1 > 0
+    return [numbers[number] for number in sorted(numbers)] if is_run else []

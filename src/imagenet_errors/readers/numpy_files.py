@@ -47,8 +47,8 @@ def read_npy(file: Opened, stated: Mapping[str, str]) -> Columns | RawPrediction
         fields = {name: arrow_column(array[name], path) for name in array.dtype.names}
         return Columns(path, "structured npy", tuple(fields), tuple(fields.values()))
     read = read_array(array, path, format="npy")
-    if stated and not isinstance(read, Columns):
-        raise InputError(path, "an npy file of one kind of values has no columns", fix="Leave --column out.")
+    if stated and not (isinstance(read, Columns) and len(read.headers) > 1):
+        raise InputError(path, "an npy file has no columns", fix="Leave --column out.")
     return read
 
 
@@ -64,7 +64,7 @@ def read_array(array: NDArray[Any], path: Path, *, format: str) -> Columns | Raw
     if array.ndim not in (1, 2) or array.size == 0:
         fix = "Save one row an image: (n,), (n, k), (n, C); batches one behind another: array.reshape(-1, C)."
         raise InputError(path, f"an array of shape {array.shape}", fix=fix)
-    if array.dtype == np.bool_ and array.ndim == 2:
+    if array.dtype == np.bool_ and array.ndim == 2 and array.shape[1] >= WIDE:
         array = array.view(np.uint8)  # one hot
     if is_narrow_table(array):
         columns = tuple(arrow_column(_whole(array[:, i]), path) for i in range(array.shape[1]))

@@ -27,7 +27,8 @@ def are_ids(names: pa.StringArray) -> bool:
     if not re.match(_ID, names[0].as_py() or ""):
         return False
     parts = pc.extract_regex(names, _ID)
-    return not parts.null_count and bool(pc.count_distinct(pc.struct_field(parts, "folder")).as_py() == 1)
+    n_folders = pc.count_distinct(pc.struct_field(parts, "folder")).as_py()
+    return bool(parts.null_count == 0 and n_folders == 1)
 
 
 def rows_of_ids(

@@ -31,6 +31,8 @@ _HARDLY_ANY = 0.25
 _NOT_KIN, _LEAST_LOST = 0.75, 0.35
 """Share of the rows lost by their accuracy, and of all, that must be lost by the kinship of the mistakes: lost rows are
 kin by chance, mistakes on hard images are not (files may be sorted by confidence). 2,312 real files: 0.25 at most."""
+_LOST_WITHOUT_KIN = 0.5
+"""Where WordNet does not know the classes, so many of the rows must be lost: hard images alone can cost less."""
 _KIN = 0.5
 """Kinship of mistakes; real models 0.45 to 0.65, shuffled predictions 0.0; organisms 0.8, artifacts 0.45."""
 _CLOSEST = 10
@@ -75,16 +77,17 @@ def lost_rows(reading: Reading) -> Suspicion | None:
         return None
     q = 1 - float(found[low] @ n_rows[low] / (expected[low] @ n_rows[low]))
     lost = q / (q + (1 - q) * (1 - float(expected[low].mean())))
-    is_shown = not _is_class_by_class(reading) and _share_without_kin(reading, in_low) >= max(
-        _NOT_KIN * lost, _LEAST_LOST
-    )
+    knows_kin = shared_ancestors(reading.labels) is not None
+    share = _share_without_kin(reading, in_low) if knows_kin else float(q >= _LOST_WITHOUT_KIN)
+    is_shown = not _is_class_by_class(reading) and share >= max(_NOT_KIN * lost, _LEAST_LOST)
     if not is_shown and not _at_chance(reading, np.repeat(found < _HARDLY_ANY * expected, n_rows)):
         return None
     first, last = (reading.place[at] + 1 for at in np.flatnonzero(in_low)[[0, -1]])
     return Suspicion(
         f"{reading.right[in_low].mean():.1%} are right among {counted(int(in_low.sum()), 'row')} between rows "
-        f"{first:,} and {last:,}, {reading.right[~in_low].mean():.1%} elsewhere, and the mistakes there are no kin of "
-        "their labels: these predictions belong to other rows",
+        f"{first:,} and {last:,}, {reading.right[~in_low].mean():.1%} elsewhere"
+        f"{', and the mistakes there are no kin of their labels' if knows_kin else ''}: these predictions belong to "
+        "other rows",
         f"Match the predictions to their images again, or pass --row-order FILE (a name a row). {AS_IT_IS}",
     )
 
@@ -102,13 +105,13 @@ def _at_chance(reading: Reading, chosen: NDArray[np.bool_]) -> bool:
 
 
 def _share_without_kin(reading: Reading, chosen: NDArray[np.bool_]) -> float:
-    """Return which share of the chosen rows' mistakes are kin by chance only; 1 where there is no WordNet.
+    """Return which share of the chosen rows' mistakes are kin by chance only, where WordNet knows the classes.
 
     Kinship is 0 for what is as close to the label as any class is, 1 for its closest ten: animals have more ancestors
     than things. The share is 0 where mistakes elsewhere are kin no more often, but for luck."""
     shared = shared_ancestors(reading.labels)
     if shared is None:
-        return 1.0
+        raise ValueError("kinship of classes that are not in WordNet")
     anything = shared @ (reading.n_predicted / len(reading))
     closest = np.partition(shared, -_CLOSEST - 1, axis=1)[:, -_CLOSEST - 1 : -1].mean(axis=1)
     here, elsewhere = (

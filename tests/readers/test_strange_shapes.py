@@ -1,0 +1,412 @@
+"""More files as tools and people write them, seen by a stranger: each is read for what it says.
+
+One made-up model on some eighty validation images, whose classes and confidences are known.
+"""
+
+import bz2
+import csv
+import io
+import json
+import lzma
+import zipfile
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.orc as orc
+import pytest
+
+from imagenet_errors.images import val_file_names
+from imagenet_errors.labels import imagenet_1k
+from imagenet_errors.problems import InputError
+from imagenet_errors.readers.annotations import read_real, val_labels
+from imagenet_errors.readers.class_axis import DEVKIT, class_axis
+from imagenet_errors.readers.model_files import model_files
+from imagenet_errors.readers.predictions import ReadRules, read_models
+from real_looking import real_looking
+
+LABELS = imagenet_1k()
+REAL = read_real(LABELS)
+LABEL = val_labels().astype(np.int64)
+TOP1 = real_looking(accuracy=0.75, seed=11)
+NAMES = val_file_names(np.arange(1, len(LABEL) + 1)).to_pylist()
+BY_FOLDER = np.argsort(LABEL, kind="stable")
+ONCE = [index for index, name in enumerate(LABELS.names) if LABELS.names.count(name) == 1 and name.isascii()]
+ROWS = [i for i in range(400) if TOP1[i] in ONCE and "crane" not in LABELS.names[TOP1[i]]][:80]
+SHARE = {i: round(0.3 + (7 * i % 600) / 1000, 3) for i in ROWS}
+
+
+def ranks(i):
+    """Three classes, best first, and their values."""
+    classes = [int(TOP1[i]), int(TOP1[i] + 7) % 1000, int(TOP1[i] + 19) % 1000]
+    return classes, [SHARE[i], 0.2, 0.05]
+
+
+def read(path, **rules):
+    (files,) = model_files([path])
+    models = read_models(
+        files if len(files.paths) > 1 else path, REAL, LABELS, rules=ReadRules(allow_partial=True, **rules)
+    )
+    (predictions,) = (one.predictions() for one in models)
+    return predictions
+
+
+def check(predictions, rows=ROWS, *, has_shares=True):
+    assert dict(zip(predictions.rows.tolist(), predictions.top1.tolist(), strict=True)) == {i: TOP1[i] for i in rows}
+    if has_shares:
+        assert predictions.confidence == pytest.approx([SHARE[i] for i in sorted(rows)], abs=1e-3)
+    return " ".join(predictions.intake.notes)
+
+
+def lines(make):
+    return "".join(f"{make(i)}\n" for i in ROWS)
+
+
+def named(index):
+    return LABELS.names[index]
+
+
+PLAIN = "image,pred,prob\n" + lines(lambda i: f"{NAMES[i]},{TOP1[i]},{SHARE[i]}")
+TEXTS = {
+    "headers in Chinese": PLAIN.replace("image,pred,prob", "\u56fe\u50cf,\u9884\u6d4b,\u7f6e\u4fe1\u5ea6"),
+    "percent in the header": "image,pred,confidence_percent\n"
+    + lines(lambda i: f"{NAMES[i]},{TOP1[i]},{100 * SHARE[i]:.2f}"),
+    "numbers inside headers": "image,top1_class,top2_class,top1_prob,top2_prob\n"
+    + lines(lambda i: f"{NAMES[i]},{ranks(i)[0][0]},{ranks(i)[0][1]},{SHARE[i]},0.2"),
+    "ordinals": "image,first,second,third,first_prob,second_prob,third_prob\n"
+    + lines(lambda i: ",".join(map(str, [NAMES[i], *ranks(i)[0], *ranks(i)[1]]))),
+    "classes and values in turn": lines(
+        lambda i: ",".join(map(str, [NAMES[i], *(x for pair in zip(*ranks(i), strict=True) for x in pair)]))
+    ),
+    "the confidence of the label beside": "image,label,label_prob,prediction,prediction_prob\n"
+    + lines(lambda i: f"{NAMES[i]},{LABEL[i]},0.25,{TOP1[i]},{SHARE[i]}"),
+    "names between bars": "image,top5,top5_prob\n"
+    + lines(lambda i: f"{NAMES[i]},{'|'.join(map(named, ranks(i)[0]))},{100 * SHARE[i]:.1f}%|20%|5%"),
+    "lists without quotes": lines(lambda i: f"{NAMES[i]}\t{ranks(i)[0]}\t{ranks(i)[1]}"),
+    "the header repeated": PLAIN.replace(f"{NAMES[ROWS[40]]}", f"{NAMES[ROWS[40]]}", 1)
+    .replace(f"\n{NAMES[ROWS[40]]}", f"\nimage,pred,prob\n{NAMES[ROWS[40]]}"),
+    "a summary behind": PLAIN + "\n * Acc@1 75.300 Acc@5 92.1\nTop-1: 75.3%, Top-5: 92.1%, n: 80, done\n",
+    "Markdown": "| image | pred | prob |\n|---|---:|:--:|\n"
+    + lines(lambda i: f"| {NAMES[i]} | {TOP1[i]} | {SHARE[i]} |"),
+    "a database's shell": " image | pred | prob\n-------+------+------\n"
+    + lines(lambda i: f" {NAMES[i]} | {TOP1[i]} | {SHARE[i]}") + "(80 rows)\n",
+    "darknet": "layer     filters    size\n" + lines(
+        lambda i: f"{NAMES[i]}: Predicted in 4.2 milli-seconds.\n{100 * SHARE[i]:.2f}%: {named(TOP1[i])}\n2%: tench"
+    ),
+    "Caffe's example": lines(
+        lambda i: f'---------- Prediction for {NAMES[i]} ----------\n{SHARE[i]} - "{LABELS.wnids[TOP1[i]]} a, b"\n'
+        '0.0200 - "n01440764 tench, Tinca tinca"'
+    ),
+    "TensorFlow's label_image": lines(
+        lambda i: f"{NAMES[i]}\ntench (score = 0.02000)\n{named(TOP1[i])} (score = {SHARE[i]:.5f})"
+    ),
+    "PaddleClas": lines(
+        lambda i: f"filename: {NAMES[i]}, top-5, class_ids: {ranks(i)[0]}, scores: {ranks(i)[1]}, label_names: ['a']"
+    ),
+    "an arrow": lines(lambda i: f"{NAMES[i]} -> {TOP1[i]} ({SHARE[i]})"),
+    "addresses": "url,pred,prob\n"
+    + lines(lambda i: f"https://b.s3.amazonaws.com/val%2F{NAMES[i]}?sig=1,{TOP1[i]},{SHARE[i]}"),
+    "shortened names": PLAIN.replace(NAMES[0][:11], "").replace(".JPEG", ""),
+    "names as bytes": PLAIN.replace(NAMES[0][:6], f"b'{NAMES[0][:6]}").replace(".JPEG", ".JPEG'"),
+    "names in batches of one": "image,pred,prob\n" + lines(lambda i: f'"(\'val/{NAMES[i]}\',)",[{TOP1[i]}],{SHARE[i]}'),
+    "Python's dict a line": lines(
+        lambda i: {"file_name": NAMES[i], "class_ids": ranks(i)[0], "scores": ranks(i)[1], "none": None}
+    ),
+    "objects of several lines": lines(
+        lambda i: json.dumps({"image": NAMES[i], "pred": int(TOP1[i]), "prob": SHARE[i]}, indent=2)
+    ),
+    "lists of records a line": json.dumps(
+        [{"image": NAMES[i], "pred": int(TOP1[i]), "prob": SHARE[i]} for i in ROWS[:9]])
+    + "\n" + json.dumps([{"image": NAMES[i], "pred": int(TOP1[i]), "prob": SHARE[i]} for i in ROWS[9:]]),
+    "batches a line": "".join(
+        json.dumps({"paths": [NAMES[i] for i in part], "preds": [int(TOP1[i]) for i in part],
+                    "probs": [SHARE[i] for i in part], "batch": k}) + "\n"
+        for k, part in enumerate([ROWS[:32], ROWS[32:64], ROWS[64:]])
+    ),
+    "lists of one": json.dumps([{"image": [NAMES[i]], "pred": [int(TOP1[i])], "prob": [SHARE[i]]} for i in ROWS]),
+    "pairs of class and score": lines(
+        lambda i: json.dumps({"image": NAMES[i], "topk": [list(pair) for pair in zip(*ranks(i), strict=True)]})
+    ),
+}  # fmt: skip
+WITHOUT_SHARES = {
+    "Kaggle's boxes": "ImageId,PredictionString\n"
+    + lines(lambda i: f"{NAMES[i][:-5]},{' '.join(f'{LABELS.wnids[k]} 10 2 30 4' for k in ranks(i)[0][: 1 + i % 3])}"),
+    "YAML": lines(lambda i: f"{NAMES[i]}: {TOP1[i]}"),
+    "a sentence": "image,answer\n" + lines(lambda i: f"{NAMES[i]},The image shows a {named(TOP1[i])}."),
+    "the index behind": "image,answer\n" + lines(lambda i: f"{NAMES[i]},{named(TOP1[i])} ({TOP1[i]})"),
+    "the confidence behind": "image,answer\n" + lines(lambda i: f"{NAMES[i]},{named(TOP1[i])} 97.3%"),
+    "the label's wnid beside a model's output": "wnid,image,model_out\n"
+    + lines(lambda i: f"{LABELS.wnids[LABEL[i]]},{NAMES[i]},{TOP1[i]}"),
+    "seconds are no confidence": "image,pred,latency\n" + lines(lambda i: f"{NAMES[i]},{TOP1[i]},0.0{i % 9}"),
+    "uncertainty is none either": "image,pred,uncertainty\n" + lines(lambda i: f"{NAMES[i]},{TOP1[i]},0.{i % 9}"),
+    "by folder": json.dumps({"a": {NAMES[i]: int(TOP1[i]) for i in ROWS[::2]},
+                             "b": {NAMES[i]: int(TOP1[i]) for i in ROWS[1::2]}}),
+    "by predicted class": json.dumps(
+        {LABELS.wnids[k]: [NAMES[i] for i in ROWS if TOP1[i] == k] for k in {TOP1[i] for i in ROWS}}
+    ),
+    "Python's dict": repr({NAMES[i]: int(TOP1[i]) for i in ROWS}),
+    "a comma too many": "{" + "".join(f'"{NAMES[i]}": {TOP1[i]},\n' for i in ROWS) + "}",
+}  # fmt: skip
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "vit.out"
+
+
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
+def test_classes_and_confidences_are_read(path, text):
+    path.write_text(text, encoding="utf-8")
+    check(read(path))
+
+
+@pytest.mark.parametrize("text", WITHOUT_SHARES.values(), ids=WITHOUT_SHARES)
+def test_classes_are_read(path, text):
+    path.write_text(text, encoding="utf-8")
+    predictions = read(path)
+    check(predictions, has_shares=False)
+    assert predictions.confidence is None or np.isnan(predictions.confidence).all()
+
+
+def test_what_was_left_out_of_a_text_is_said(path):
+    path.write_text(TEXTS["a summary behind"])
+    assert "2 lines behind the table (first: '* Acc@1" in check(read(path))
+    path.write_text(TEXTS["the header repeated"])
+    assert "The header stands in the file 2 times" in check(read(path))
+
+
+def test_a_line_cut_short_is_no_summary(path):
+    path.write_text(PLAIN + NAMES[500][:20])
+    with pytest.raises(InputError, match="line 82 has 1 cell, the first has 3"):
+        read(path)
+
+
+def zipped(text):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("out/preds.csv", text)
+        archive.writestr("__MACOSX/out/._preds.csv", "x")
+    return content.getvalue()
+
+
+@pytest.mark.parametrize(
+    "pack",
+    [
+        pytest.param(bz2.compress, id="bzip2"),
+        pytest.param(lzma.compress, id="xz"),
+        pytest.param(lambda text: pa.compress(text, codec="zstd", asbytes=True), id="zstd"),
+        pytest.param(zipped, id="zip of one file"),
+        pytest.param(lambda text: text.decode().encode("utf-16"), id="UTF-16"),
+    ],
+)
+def test_packed_and_recoded_texts_are_read(path, pack):
+    path.write_bytes(pack(PLAIN.encode()))
+    check(read(path))
+
+
+def test_orc_is_read(path):
+    table = pa.table({"image": [NAMES[i] for i in ROWS], "pred": TOP1[ROWS], "prob": [SHARE[i] for i in ROWS]})
+    orc.write_table(table, str(path))
+    check(read(path))
+
+
+def scores(rows, order=None):
+    values = np.full((len(rows), 1000), 1e-4, dtype=np.float32)
+    values[np.arange(len(rows)), TOP1[rows]] = [SHARE.get(i, 0.5) for i in rows]
+    return values if order is None else values[:, order]
+
+
+def safetensors(arrays):
+    names = {"float32": "F32", "int64": "I64", "uint16": "BF16"}
+    header, values = {}, b""
+    for key, array in arrays.items():
+        span = [len(values), len(values) + array.nbytes]
+        header[key] = {"dtype": names[array.dtype.name], "shape": array.shape, "data_offsets": span}
+        values += array.tobytes()
+    text = json.dumps({"__metadata__": {"by": "test"}, **header}).encode()
+    return len(text).to_bytes(8, "little") + text + values
+
+
+@pytest.mark.parametrize("is_bfloat16", [False, True])
+def test_safetensors_are_read(path, is_bfloat16):
+    values = scores(BY_FOLDER)
+    if is_bfloat16:
+        values = (values.view(np.uint32) >> 16).astype(np.uint16)
+    path.write_bytes(safetensors({"image_logits": values, "labels": LABEL[BY_FOLDER]}))
+    check(read(path), range(len(LABEL)), has_shares=False)
+    path.write_bytes(path.read_bytes()[:-7])
+    with pytest.raises(InputError, match="cut short or damaged"):
+        read(path)
+
+
+@pytest.mark.parametrize("behind", [False, True])
+def test_labels_saved_beside_scores_are_no_output(tmp_path, behind):
+    label, values = LABEL[BY_FOLDER, None], scores(BY_FOLDER)
+    np.save(tmp_path / "vit.npy", np.hstack([values, label] if behind else [label, values]))
+    predictions = read(tmp_path / "vit.npy")
+    notes = check(predictions, range(len(LABEL)), has_shares=False)
+    assert f"The {'last' if behind else 'first'} of 1,001 columns holds whole numbers" in notes
+    assert "background" not in notes
+    assert predictions.confidence.max() < 0.6  # a softmax that counts the label would give 1
+
+
+def test_columns_called_like_classes_may_come_in_any_order(tmp_path):
+    order = [index for index in np.random.default_rng(2).permutation(1000).tolist() if index in ONCE]
+    text = io.StringIO()
+    csv.writer(text).writerows(
+        [["image", *map(named, order)], *([NAMES[i], *row] for i, row in zip(ROWS, scores(ROWS, order), strict=True))]
+    )
+    (tmp_path / "vit.csv").write_text(text.getvalue())
+    check(read(tmp_path / "vit.csv"), has_shares=False)
+
+
+def test_columns_in_an_order_of_their_own_that_share_a_name_are_refused(tmp_path):
+    order = np.random.default_rng(2).permutation(1000).tolist()
+    called = ["crane" if index in (134, 517) else named(index) for index in order]
+    rows = [[NAMES[i], *row] for i, row in zip(ROWS, scores(ROWS, order), strict=True)]
+    text = io.StringIO()
+    csv.writer(text).writerows([["image", *called], *rows])
+    (tmp_path / "vit.csv").write_text(text.getvalue())
+    with pytest.raises(InputError, match=r"2 columns of scores .*'?crane.*by wnid"):
+        read(tmp_path / "vit.csv")
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        pytest.param([TOP1, LABEL], "'column 2' holds the original labels", id="labels behind"),
+        pytest.param([LABEL, TOP1], "'column 1' holds the original labels", id="labels in front"),
+        pytest.param([np.arange(50_000), TOP1], "'column 1' counts the rows", id="row numbers"),
+        pytest.param(
+            [TOP1, LABEL, np.full(50_000, 0.5)], "'column 2' holds the original labels", id="a confidence, too"
+        ),
+    ],
+)
+def test_a_table_saved_as_an_array_is_read_by_what_its_columns_hold(tmp_path, columns, said):
+    order = slice(None) if np.array_equal(columns[0], np.arange(50_000)) else BY_FOLDER
+    np.save(tmp_path / "vit.npy", np.column_stack([column[order] for column in columns]))
+    assert said in check(read(tmp_path / "vit.npy"), range(len(LABEL)), has_shares=False)
+
+
+def test_arrays_with_axes_of_length_one_and_one_hot_ones_are_read(tmp_path):
+    np.save(tmp_path / "vit.npy", TOP1.reshape(-1, 1, 1))
+    check(read(tmp_path / "vit.npy"), range(len(LABEL)), has_shares=False)
+    np.save(tmp_path / "vit.npy", TOP1[:, None] == np.arange(1000))
+    check(read(tmp_path / "vit.npy"), range(len(LABEL)), has_shares=False)
+
+
+def test_ranks_beside_their_values_in_an_npz_are_no_scores(tmp_path):
+    classes = np.stack([TOP1, (TOP1 + 7) % 1000], axis=1)
+    np.savez(tmp_path / "vit.npz", pred=classes[BY_FOLDER], conf=np.tile([0.5, 0.25], (50_000, 1)))
+    predictions = read(tmp_path / "vit.npz")
+    check(predictions, range(len(LABEL)), has_shares=False)
+    assert (predictions.confidence == 0.5).all()
+
+
+@pytest.mark.parametrize(
+    ("head", "write"),
+    [
+        pytest.param("file,pred", lambda _, i: f"{i + 1}.jpg", id="numbers with an ending"),
+        pytest.param("path,pred", lambda _, i: f"images/{i}.png", id="in a folder, from 0"),
+        pytest.param("idx,pred", lambda place, _: str(place), id="places in class folders"),
+        pytest.param("index,label", lambda place, _: str(place), id="beside a label"),
+    ],
+)
+def test_numbers_for_names_are_places_in_an_order(tmp_path, head, write):
+    place = np.argsort(BY_FOLDER)
+    rows = np.random.default_rng(3).permutation(50_000)[:3000]
+    (tmp_path / "vit.csv").write_text("\n".join([head, *(f"{write(place[i], i)},{TOP1[i]}" for i in rows)]))
+    assert "only that fits the labels" in check(read(tmp_path / "vit.csv"), rows.tolist(), has_shares=False)
+
+
+def test_the_same_numbers_in_many_folders_are_no_places(tmp_path):
+    (tmp_path / "v2.csv").write_text(
+        "path,pred\n" + "".join(f"{LABEL[i]}/{i % 10}.jpeg,{TOP1[i]}\n" for i in range(500))
+    )
+    with pytest.raises(InputError, match="none of its 500 rows is an annotated image"):
+        read(tmp_path / "v2.csv")
+
+
+SHUFFLED = np.random.default_rng(4).permutation(1000)
+REFUSED = {
+    "classes renamed": (SHUFFLED[TOP1][BY_FOLDER], r"in the order imagefolder .* classes are in another order.*FILE"),
+    "class folders in another order": (TOP1[BY_FOLDER][::-1], "class folders are in another order.*--row-order FILE"),
+    "rows of another order": (
+        np.random.default_rng(4).permutation(TOP1),
+        "accuracy is at chance in every common order",
+    ),
+}
+
+
+@pytest.mark.parametrize(("top1", "said"), REFUSED.values(), ids=REFUSED)
+def test_what_is_in_another_order_is_told_apart(tmp_path, top1, said):
+    np.save(tmp_path / "vit.npy", top1)
+    with pytest.raises(InputError, match=said):
+        read(tmp_path / "vit.npy")
+
+
+def test_the_devkits_scores_without_names_need_two_flags_which_work(tmp_path):
+    kit = np.argsort(class_axis(DEVKIT, LABELS).class_at)
+    values = np.zeros((50_000, 1000), dtype=np.float16)
+    values[np.arange(50_000), kit[TOP1[BY_FOLDER]]] = 1
+    np.save(tmp_path / "vit.npy", values)
+    with pytest.raises(InputError, match="--row-order imagefolder and --class-axis devkit"):
+        read(tmp_path / "vit.npy")
+    flags = {"row_order": "imagefolder", "class_axis": "devkit"}
+    check(read(tmp_path / "vit.npy", **flags), range(len(LABEL)), has_shares=False)
+
+
+def test_a_head_of_the_files_own_few_classes_is_told(tmp_path):
+    few = np.flatnonzero(np.isin(LABEL, [0, 217, 482, 491, 497, 566, 569, 571, 574, 701]))
+    numbers = {index: k for k, index in enumerate(sorted(set(LABEL[few].tolist())))}
+    rows = "".join(f"{NAMES[i]},{numbers[int(LABEL[i])] if i % 9 else 3}\n" for i in few)
+    (tmp_path / "vit.csv").write_text("image,pred\n" + rows)
+    with pytest.raises(InputError, match=r"images of 10 classes, and only classes 0 to 9 .*--class-axis FILE"):
+        read(tmp_path / "vit.csv")
+
+
+@pytest.mark.parametrize("is_shuffled", [False, True])
+def test_a_weak_model_is_no_fault_but_shuffled_it_is(tmp_path, is_shuffled):
+    top1, random = TOP1.copy(), np.random.default_rng(6)
+    worse = random.random(50_000) < 0.65
+    top1[worse] = (LABEL + random.choice([-3, -2, -1, 1, 2, 3], 50_000))[worse] % 1000
+    for index in range(1000 if is_shuffled else 0):
+        own = np.flatnonzero(index == LABEL)
+        top1[own] = random.permutation(top1[own])
+    (tmp_path / "weak.csv").write_text("image,pred\n" + "".join(f"{a},{b}\n" for a, b in zip(NAMES, top1, strict=True)))
+    if is_shuffled:
+        with pytest.raises(InputError, match="another order inside the classes"):
+            read(tmp_path / "weak.csv")
+    else:
+        assert "to exclude" in " ".join(read(tmp_path / "weak.csv").intake.notes)
+
+
+def test_columns_that_never_agree_are_ranks_and_no_models(tmp_path):
+    text = "image,best,other,last\n" + lines(lambda i: ",".join(map(str, [NAMES[i], *ranks(i)[0]])))
+    (tmp_path / "vit.csv").write_text(text)
+    with pytest.raises(InputError, match=r"3 columns that never name one class.*--column index='best'"):
+        read(tmp_path / "vit.csv")
+    check(read(tmp_path / "vit.csv", columns={"index": "best"}), has_shares=False)
+
+
+def test_models_by_name_and_image_in_json_are_several(tmp_path):
+    both = {m: {NAMES[i]: int(TOP1[i] + (i % 9 == k)) % 1000 for i in ROWS} for k, m in enumerate(("vit", "clip"))}
+    (tmp_path / "all.json").write_text(json.dumps(both))
+    models = read_models(tmp_path / "all.json", REAL, LABELS, rules=ReadRules(allow_partial=True))
+    assert [one.model for one in models] == ["vit", "clip"]
+
+
+def test_parts_by_their_count_are_joined_and_others_numbered_alike_are_named(tmp_path):
+    for k in range(3):
+        rows = "image,pred\n" + "".join(f"{NAMES[i]},{TOP1[i]}\n" for i in ROWS[k::3])
+        (tmp_path / f"vit-0000{k}-of-00003.csv").write_text(rows)
+        (tmp_path / f"clip_{k}.csv").write_text(rows)
+    assert [files.model for files in model_files([tmp_path])] == ["clip_0", "clip_1", "clip_2", "vit"]
+    with pytest.raises(InputError, match=r"If clip_0\.csv to clip_2\.csv are parts of one model, name them so: part-0"):
+        read_models(tmp_path / "clip_1.csv", REAL, LABELS, rules=ReadRules())[0].predictions()
+
+
+@pytest.mark.parametrize("start", [b"(dp0\nS'a'", b"cnumpy.core.multiarray\n"])
+def test_pickles_of_old_protocols_are_known(path, start):
+    path.write_bytes(start)
+    with pytest.raises(InputError, match="this is a pickle"):
+        read(path)
