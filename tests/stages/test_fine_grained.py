@@ -41,3 +41,9 @@ def test_the_original_label_is_the_kin_that_is_named():
     pets = FineGrained(Superclasses(("pets",), ("",), ("",), members, n_classes=5))
     assert pets(one_case({TABBY, BEAGLE}, TIGER_CAT, label=BEAGLE)).evidence["kin"].tolist() == [BEAGLE]
     assert pets(one_case({TABBY, BEAGLE}, TIGER_CAT, label=SOFA)).evidence["kin"].tolist() == [TABBY]
+
+
+def test_where_the_label_is_no_kin_the_lowest_accepted_kin_is_named():
+    furniture = Superclasses(("things",), ("kept at home",), ("home",), (np.array([TABBY, SOFA, MUG]),), n_classes=5)
+    finding = FineGrained(furniture)(one_case({TABBY, MUG}, SOFA, label=BEAGLE))
+    assert finding.evidence["kin"].tolist() == [TABBY]

@@ -60,4 +60,5 @@ def test_shows_the_evidence_of_the_first_case_and_nothing_where_it_has_none():
     stage = FineGrainedOov(replace(STAGE.oov, table=counted))
     (line,) = stage.shows(stage(cases), CLASS_NAMES)
     assert line == "kin of the prediction among the 10 nearest: 3 (1 is enough)"
+    assert "10 nearest: 5 " in stage.shows(stage(one_case({SOFA}, MUG)), CLASS_NAMES)[0]
     assert stage.shows(stage(one_case({SOFA}, SOFA)), CLASS_NAMES) == ()
