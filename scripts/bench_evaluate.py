@@ -44,7 +44,16 @@ for path in paths:
     pq.write_table(table, pathlib.Path(sys.argv[1]) / (path.stem + ".parquet"))
 """
 PANDAS = "import sys, pandas; pandas.read_csv(sys.argv[2]).to_parquet(sys.argv[1] + '/out.parquet')"
-NO_PANDAS = "import sys; sys.modules['pandas'] = None; from imagenet_errors.__main__ import main; main()"
+NO_PANDAS = """
+import sys
+class NoPandas:
+    def find_spec(self, name, path=None, target=None):
+        if name == "pandas":
+            raise ModuleNotFoundError(name=name)
+sys.meta_path.insert(0, NoPandas())
+from imagenet_errors.__main__ import main
+main()
+"""
 ARGMAX_NPY = """
 import sys, hashlib, numpy as np
 for name in sys.argv[2:]:

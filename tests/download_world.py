@@ -2,6 +2,7 @@
 
 import hashlib
 import http.server
+import importlib
 import json
 import os
 import subprocess
@@ -179,6 +180,7 @@ def world(server, tmp_path, monkeypatch):
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("PYTHONPATH", str(Path(registry.__file__).parents[2]))
+    importlib.import_module("imagenet_errors.cli.options")  # its help names what is shipped, not what is known here
     (tmp_path / "table.csv").write_bytes(TABLE)
     one = World(server, tmp_path / "cache", tmp_path / "sources.toml", [])
     one.know(own_sources(server.url, content_of(tmp_path / "table.csv")))

@@ -5,7 +5,6 @@ from importlib import metadata
 
 import pytest
 
-from imagenet_errors import shipped
 from imagenet_errors.problems import InputError
 from imagenet_errors.shipped import install_command, needs
 
@@ -62,7 +61,7 @@ def test_a_library_that_lacks_another_is_not_blamed_on_the_extra(tmp_path, monke
     ],
 )
 def test_the_command_fits_how_it_was_installed(monkeypatch, origin, command):
-    monkeypatch.setattr(shipped, "distribution", lambda _: Installed(origin))
+    monkeypatch.setattr("importlib.metadata.distribution", lambda _: Installed(origin))
     assert install_command("clip") == command
 
 
@@ -70,5 +69,5 @@ def test_run_from_its_sources_it_names_itself(monkeypatch):
     def not_installed(name):
         raise metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(shipped, "distribution", not_installed)
+    monkeypatch.setattr("importlib.metadata.distribution", not_installed)
     assert install_command("ray") == 'pip install "imagenet-errors[ray]"'

@@ -85,12 +85,12 @@ class Wordnet:
         InputError
             A class has no wnid, or it is none of WordNet 3.0.
         """
-        bare = [name for name, wnid in zip(labels.names, labels.wnids, strict=True) if not wnid]
+        bare = [index for index, wnid in enumerate(labels.wnids) if not wnid]
         if bare:
             raise InputError(
                 "--classes",
                 f"{counted(len(bare), 'class', 'classes')} without a wnid: what is kin is told by WordNet",
-                example=bare[0],
+                example=labels.names[bare[0]],
                 fix="Add a column wnid (n02121620 for cat): WordNet 3.0's synset of each class.",
             )
         return self.rows(labels.wnids, where="the classes' wnids")

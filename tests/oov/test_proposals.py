@@ -64,7 +64,8 @@ NOUNS = [
 ]
 PADLOCK, HASP, BICYCLE_CHAIN, SAFE, CHAIN = range(5)
 TOY_WNIDS = ("n00000004", "n00000006", "n00000008", "n00000009", "n00000007")
-TOY_LABELS = LabelSpace(wnids=TOY_WNIDS, names=(), descriptions=(), groups=())
+TOY_NAMES = ("padlock", "hasp", "bicycle chain", "safe", "chain")
+TOY_LABELS = LabelSpace(wnids=TOY_WNIDS, names=TOY_NAMES, descriptions=TOY_NAMES, groups=("",) * 5)
 
 
 def links(rows):

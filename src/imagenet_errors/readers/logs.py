@@ -46,8 +46,8 @@ def is_log(head: bytes) -> bool:
     """Say whether a text's lines name images and, beside or below them, classes; a table's do not."""
     lines = [line for line in head.decode("utf-8", "replace").splitlines()[:_SAMPLE_LINES] if line.strip()]
     named = [(line, found) for line in lines if (found := _NAME.search(line))]
-    if not named:
-        return False
+    if not named or any(_NAME.search(line, found.end()) for line, found in named):
+        return False  # a line with several images is of no log: part of damaged JSON, rather
     says = [bool(_SAYS.match(line, found.end()) or _LISTS.search(line)) for line, found in named]
     if sum(says) >= _NEARLY_ALL * len(named):
         return True

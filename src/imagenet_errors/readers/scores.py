@@ -90,8 +90,9 @@ def without_labels(raw: RawPredictions) -> RawPredictions:
     with np.errstate(invalid="ignore"):
         is_whole = (np.trunc(head) == head).all(axis=0) & (head >= 0).all(axis=0) & (head < n_outputs + 1).all(axis=0)
         is_label = is_whole & (head > 1).any(axis=0) & (len(head) > 1)
-    if is_label.sum() != 1 or not (is_label[0] or is_label[-1]):
-        return raw
+        is_label &= head.min(axis=0) < head.max(axis=0)
+    if is_label.sum() != 1 or not (is_label[0] or is_label[-1]) or 2 * is_whole.sum() > n_outputs:
+        return raw  # where most outputs are whole numbers, one more is nothing strange
     kept = InnerScores(source, int(is_label[0]), n_outputs - int(is_label[-1]))
     place = "first" if is_label[0] else "last"
     note = f"The {place} of {n_outputs:,} columns holds whole numbers, as labels are; it was not taken for an output."
