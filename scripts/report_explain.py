@@ -27,15 +27,15 @@ EXPECTED = {"canoe": ("10 %", ".03"), "tiger beetle": ("12 %", ".001"), "oboe": 
 FAR_NEEDED, HITS_NEEDED = 0.95, 0.9
 
 
-def write(work: Path, out: Path, *, n_wanted: int) -> str:
+def write(work: Path, out: Path, *, n_wanted: int, n_plants: int) -> str:
     """Write the page; ``n_wanted``: errors, and right answers, that each method is to be asked about.
 
-    Return what was written.
+    ``n_plants``: pictures with a planted object that were asked for. Return what was written.
     """
     made = explanations(work)
     planted = _json(work / "planted.json")
     parts = [
-        _head(_progress(made, n_wanted, work)),
+        _head(_progress(made, n_wanted, work) + _plants_reached(planted, n_plants)),
         _holds(made, planted),
         _locate(made.get("locate")),
         _stability(made.get("stability")),
@@ -81,6 +81,13 @@ def _progress(made: dict[str, Explanations], n_wanted: int, work: Path) -> str:
         told.append(f"`{method}` {wrong} + {right}")
     asked = f"**Asked: {n_wanted} errors and {n_wanted} right answers, by each of the four methods. Reached: "
     return asked + ", ".join(told) + ".**" + _less(made, work)
+
+
+def _plants_reached(rows: list[Row] | None, n_wanted: int) -> str:
+    n = len(rows or ())
+    if n >= n_wanted:
+        return f" Plants: {n} of {n_wanted}."
+    return f" Plants: {n} of {n_wanted}; with the pictures and objects that were tried there are no more, or not yet."
 
 
 def _less(made: dict[str, Explanations], work: Path) -> str:

@@ -90,7 +90,9 @@ def main() -> str:
     if args.only in (None, "page"):
         import report_explain
 
-        return report_explain.write(args.work, TOP / "reports" / "explain.md", n_wanted=args.answers)
+        return report_explain.write(
+            args.work, TOP / "reports" / "explain.md", n_wanted=args.answers, n_plants=args.planted
+        )
     return f"{args.only}: done"
 
 
