@@ -38,6 +38,10 @@ _ABOVE_ONE = 1e-3
 """How far rounding may lift a probability above 1."""
 
 
+_BLOCKS_AT_ONCE = 16
+"""So many blocks of rows are put together from columns at a time: each column costs something each time."""
+
+
 @dataclass(frozen=True, eq=False)
 class ColumnScores:
     """Scores with a column a class: C arrays [n]."""
@@ -53,9 +57,11 @@ class ColumnScores:
     def chunks(self) -> Iterator[NDArray[np.floating[Any]]]:
         """Yield blocks of rows as float64."""
         step = rows_a_chunk(self.shape[1], 8)
-        for start in range(0, self.shape[0], step):
-            part = tuple(member[start : start + step] for member in self.field.members)
-            yield value_matrix(Field(self.field.header, self.field.meaning, self.field.content, part), where=self.where)
+        for start in range(0, self.shape[0], _BLOCKS_AT_ONCE * step):
+            part = tuple(member[start : start + _BLOCKS_AT_ONCE * step] for member in self.field.members)
+            field = Field(self.field.header, self.field.meaning, self.field.content, part)
+            rows = value_matrix(field, where=self.where)
+            yield from (rows[first : first + step] for first in range(0, len(rows), step))
 
 
 @dataclass(frozen=True, eq=False)

@@ -53,6 +53,7 @@ _SUMMARY = re.compile(
 _RULE = re.compile(rb"(?m)^[ \t]*[|+]?[ \t]*:?-{3,}:?[-+|: \t]*\r?$")
 """The line below the header of a table in Markdown or from a database's shell."""
 _BRACKETS = re.compile(rb"\[[^\[\]\"\n]*\]")
+_NOT_BLANK = re.compile(rb"\s*(?P<line>\S[^\n]*)")
 _EXCEL = re.compile(rb"\s*sep=([,;|\t])[^\S\n]*(?=\n)", re.IGNORECASE)
 _NOT_FINITE = frozenset(("", "nan", "+nan", "-nan", "inf", "+inf", "-inf", "infinity", "-infinity"))
 _LONGEST_CELL = 1 << 24
@@ -89,8 +90,8 @@ def read_delimited(file: Opened, _stated: Mapping[str, str]) -> Columns:
         Lines of different lengths, a quote that is never closed, images in columns, or more columns than any head has.
     """
     path = file.path
-    _refuse_wide(bytes(file.content).lstrip().partition(b"\n")[0], path)
-    stated, text = _body(bytes(file.content))
+    _refuse_wide(_first_line(file.text), path)
+    stated, text = _body(file.text)
     delimiter = stated or _delimiter(text)
     if delimiter == " ":
         text = _single_blanks(text)
@@ -102,11 +103,24 @@ def read_delimited(file: Opened, _stated: Mapping[str, str]) -> Columns:
     return Columns(path, layout.words, layout.headers, tuple(table.columns), (*repeats, *ends))
 
 
+def _first_line(text: bytes) -> bytes:
+    """Return the first line that is not blank; the rest, which may be long, is not copied."""
+    found = _NOT_BLANK.match(text)
+    return found["line"] if found else b""
+
+
+def _end(text: bytes, stop: int) -> int:
+    """Return where the text before ``stop`` ends but for blanks behind it; what may be long is not copied."""
+    while stop and text[stop - 1 : stop].isspace():
+        stop -= 1
+    return stop
+
+
 def _without_summary(text: bytes, delimiter: str) -> tuple[bytes, tuple[str, ...]]:
     """Empty lines behind the table that sum it up, such as ``Top-1: 76.1``; a line cut short is none."""
     widths = Counter(map(len, _sample(text, delimiter)))
     width = widths.most_common(1)[0][0] if widths else 0
-    stop, first = len(text.rstrip()), ""
+    stop, first = _end(text, len(text)), ""
     n_lines = 0
     while n_lines < _LONGEST_PREAMBLE and width > 1:
         start = text.rfind(b"\n", 0, stop) + 1
@@ -114,7 +128,7 @@ def _without_summary(text: bytes, delimiter: str) -> tuple[bytes, tuple[str, ...
         is_row = line.count(delimiter.encode()) + 1 == width or b'"' in line or not _SUMMARY.search(line)
         if line and (is_row or looks_like_image(line.decode("utf-8", "replace").split(delimiter)[0])):
             break
-        n_lines, stop = n_lines + bool(line), start and len(text[:start].rstrip())
+        n_lines, stop = n_lines + bool(line), start and _end(text, start)
         first = line.decode("utf-8", "replace") or first
         if not start:
             return text, ()
@@ -126,9 +140,8 @@ def _without_summary(text: bytes, delimiter: str) -> tuple[bytes, tuple[str, ...
 
 def _without_repeated_headers(text: bytes, delimiter: str) -> tuple[bytes, tuple[str, ...]]:
     """Empty the lines that repeat the header, as files written one behind another have them."""
-    header = text.lstrip().partition(b"\n")[0].strip()
-    marked = b"\n" + header
-    if not header or marked not in text[text.find(header) + len(header) :]:
+    header = _first_line(text).strip()
+    if not header or text.find(b"\n" + header, text.find(header) + len(header)) < 0:
         return text, ()
     pattern = rb"(?m)^" + re.escape(header) + rb"\r?$"
     if not _is_header(next(csv.reader([header.decode("utf-8", "replace")], delimiter=delimiter), [])):
@@ -149,7 +162,7 @@ def _body(text: bytes) -> tuple[str, bytes]:
     if first:
         stated = first.group(1).decode()
         text = text[: first.start(1) - 4] + text[first.end() :]
-    if text.startswith(b"#") or b"\n#" in text:
+    if b"#" in text and (text.startswith(b"#") or b"\n#" in text):  # one letter is found far sooner than two
         text = re.sub(rb"^#[^\n]*", b"", text, flags=re.MULTILINE)
     if b"---" in text[: _SAMPLE_BYTES[0]]:
         text = _RULE.sub(b"", text)

@@ -194,7 +194,7 @@ def _binary(file: Opened) -> Format | None:
 
 
 def _text(file: Opened) -> tuple[Format, Opened]:
-    text = _utf8(bytes(file.content), file.path).removeprefix(b"\xef\xbb\xbf")
+    text = _utf8(file.text, file.path).removeprefix(b"\xef\xbb\xbf")
     start = text[:_HEAD].lstrip() or text.lstrip()
     if not start:
         raise InputError(file.path, "the file is empty", fix="Write it again.")

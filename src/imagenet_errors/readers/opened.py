@@ -83,6 +83,12 @@ class Opened:
         """The first 4,096 bytes."""
         return bytes(self.content[:4096])
 
+    @property
+    def text(self) -> bytes:
+        """The content as bytes, copied only where it is part of something longer or of another kind."""
+        whole = self.content.obj
+        return whole if isinstance(whole, bytes) and len(whole) == len(self.content) else bytes(self.content)
+
     def stream(self) -> io.BufferedReader:
         """Return the content as a file object of its own."""
         return io.BufferedReader(_Stream(self.content))
