@@ -10,6 +10,7 @@ from imagenet_errors.datasets import load_dataset
 from imagenet_errors.labels import GROUPS
 from imagenet_errors.problems import InputError
 from imagenet_errors.report.fits import two_piece
+from imagenet_errors.report.looks import touched
 from imagenet_errors.report.points import (
     BOUNDED,
     EXACT,
@@ -27,7 +28,6 @@ from imagenet_errors.report.points import (
     read_published,
     readable,
     scale_of,
-    touched,
     unasked_by_all,
 )
 from imagenet_errors.runs.tables import load_run_tables

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from imagenet_errors.chain import COUNTS_AS, DEFAULT_ORDER, ERROR_TYPES
 from imagenet_errors.files import csv_text
 from imagenet_errors.problems import InputError, printable
-from imagenet_errors.report.points import touched
+from imagenet_errors.report.looks import touched
 from imagenet_errors.runs.directory import TABLES, read_run_table
 from imagenet_errors.runs.manifest import read_manifest
 from imagenet_errors.shipped import needs

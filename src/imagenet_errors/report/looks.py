@@ -7,6 +7,7 @@ kind share out the span between that kind's two shades.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -134,3 +135,10 @@ def luminance(colour: str) -> float:
 
 def _channels(colour: str) -> tuple[int, ...]:
     return tuple(int(colour[start : start + 2], 16) for start in (1, 3, 5))
+
+
+def touched(not_run: Iterable[str], order: Sequence[str]) -> list[str]:
+    """Return the types whose counts hang on stages that did not run: these, all asked for later, and the severe."""
+    stages = list(dict.fromkeys(order))
+    first = min((stages.index(name) for name in not_run if name in stages), default=len(stages))
+    return [*stages[first:], SEVERE] if first < len(stages) else []

@@ -10,7 +10,7 @@ Source: Peychev et al., NeurIPS 2023; their statistics of 962 models (eth-sri/au
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import floor
@@ -206,13 +206,6 @@ def scale_of(names: Sequence[str], *, among: str, ours: Points, published: Point
     shares = [] if published is None else [published.portions(names, among=among, group=g) for g in published.groups]
     is_high = any(bool((share > most).any()) for share in shares) and is_low
     return Scale((0.0, 100.0) if is_low else fixed, 100.0 if is_high else most)
-
-
-def touched(not_run: Iterable[str], order: Sequence[str]) -> list[str]:
-    """Return the types whose counts hang on stages that did not run: these, all asked for later, and the severe."""
-    stages = list(dict.fromkeys(order))
-    first = min((stages.index(name) for name in not_run if name in stages), default=len(stages))
-    return [*stages[first:], SEVERE] if first < len(stages) else []
 
 
 def _fact(known: dict[str, Any], name: str) -> str:

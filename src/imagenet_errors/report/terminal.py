@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -18,11 +19,12 @@ from imagenet_errors.evaluation import Evaluation
 from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR
 from imagenet_errors.mistakes import Tally
 from imagenet_errors.problems import counted
-from imagenet_errors.report.looks import SEVERE
-from imagenet_errors.report.points import touched
+from imagenet_errors.report.looks import SEVERE, touched
 from imagenet_errors.runs.directory import ModelResult
 from imagenet_errors.tables import Intake
-from imagenet_errors.why import DecisionPath
+
+if TYPE_CHECKING:
+    from imagenet_errors.why import DecisionPath
 
 _MOST_MODELS = 25
 _MOST_PREDICTORS = 6
