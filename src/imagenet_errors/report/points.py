@@ -26,7 +26,7 @@ from imagenet_errors.datasets import Dataset, dataset_names, load_dataset
 from imagenet_errors.labels import GROUPS
 from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR
 from imagenet_errors.problems import InputError
-from imagenet_errors.report.looks import ACCURACY_RANGE, SEVERE, most_percent
+from imagenet_errors.report.looks import ACCURACY_RANGE, SEVERE, most_percent, touched
 from imagenet_errors.runs.tables import RunTables
 
 Floats = NDArray[np.float64]
