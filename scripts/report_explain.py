@@ -18,6 +18,7 @@ from imagenet_errors.explain.maps import Maps
 from imagenet_errors.explain.section import SIGNIFICANT, Explanations, summarised, wilson
 from imagenet_errors.explain.sufficiency import SufficientSubsets
 from imagenet_errors.labels import imagenet_1k
+from imagenet_errors.problems import counted
 from imagenet_errors.readers.arrow_tables import our_metadata
 from imagenet_errors.report.markdown import md_table
 
@@ -180,7 +181,7 @@ def _located_more(made: Explanations) -> str:
     told = ", ".join(f"`{kind}` {n}" for kind, n in sorted(types.items(), key=lambda item: -item[1]))
     lines = [
         f"Of {len(errors)} located errors {holds} turn under the same mask over the other baseline (channel mean) too;",
-        f"the median mask hides {np.median(sizes):.0f} cells, and a random mask of its size turns the answer in",
+        f"the median mask hides {counted(round(float(np.median(sizes))), 'cell')}, and a random mask of its size turns the answer in",
         f"{chance:.0%} of draws at the median. What they are called then is: {told}.",
     ]
     lines += [

@@ -18,6 +18,12 @@ def work(arguments):
     with staged_beside(Path(sys.argv[1]) / "run") as staged:
         (staged / "half").touch()
         print("working", flush=True)
+        if "finalised" in sys.argv:
+            Slow()
+        time.sleep(1800)
+
+class Slow:
+    def __del__(self):
         time.sleep(1800)
 
 cli.program = lambda arguments: work
@@ -30,8 +36,9 @@ cli.main()
     [(signal.SIGTERM, 143, "Terminated"), (signal.SIGINT, 130, "Interrupted")],
     ids=["SIGTERM", "Ctrl-C"],
 )
-def test_an_ended_run_says_so_and_leaves_nothing(tmp_path, sent, status, word):
-    command = [sys.executable, "-c", WORK, tmp_path]
+@pytest.mark.parametrize("more", [(), ("finalised",)], ids=["at work", "in a finaliser, where Python drops exceptions"])
+def test_an_ended_run_says_so_and_leaves_nothing(tmp_path, more, sent, status, word):
+    command = [sys.executable, "-c", WORK, tmp_path, *more]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "working\n"
         process.send_signal(sent)

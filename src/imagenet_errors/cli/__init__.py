@@ -76,6 +76,9 @@ def program(arguments: Sequence[str]) -> App:
     return app
 
 
+_LATER_SECONDS = 0.05
+
+
 class Terminated(KeyboardInterrupt):
     """The program was asked to end, by SIGTERM: it cleans up as after Ctrl-C."""
 
@@ -90,7 +93,18 @@ def _end_on_signals() -> None:
         signal.signal(signum, signal.SIG_DFL)
         os.kill(os.getpid(), signum)
 
+    def again(unraisable: sys.UnraisableHookArgs) -> None:
+        """Send once more what a finaliser was running under: Python drops what is raised there."""
+        if not isinstance(unraisable.exc_value, KeyboardInterrupt):
+            return sys.__unraisablehook__(unraisable)
+        number = signal.SIGTERM if isinstance(unraisable.exc_value, Terminated) else signal.SIGINT
+        resend = threading.Timer(_LATER_SECONDS, os.kill, (os.getpid(), number))
+        resend.daemon = True
+        resend.start()
+        return None
+
     if threading.current_thread() is threading.main_thread():
+        sys.unraisablehook = again
         signal.signal(signal.SIGTERM, end)
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # as nohup and shells leave it in the background
             signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -331,8 +331,9 @@ def test_back_and_forward_restore_each_step_and_the_title_follows(visit, demo_pa
     visit.bring(1)
     third = (visit.count, visit.js("document.title"))
     assert len({first[1], second[1], third[1]}) == 3
-    for step, expected in (("back", second), ("back", first), ("forward", second), ("forward", third)):
-        visit.js(f"history.{step}()")
+    back, forward = visit.driver.back, visit.driver.forward  # they wait for the browser, as a person does
+    for step, expected in ((back, second), (back, first), (forward, second), (forward, third)):
+        step()
         visit.until(f"document.title === {json.dumps(expected[1])}")
         assert visit.count == expected[0]
 
