@@ -181,7 +181,7 @@ def _located_more(made: Explanations) -> str:
     told = ", ".join(f"`{kind}` {n}" for kind, n in sorted(types.items(), key=lambda item: -item[1]))
     lines = [
         f"Of {len(errors)} located errors {holds} turn under the same mask over the other baseline (channel mean) too;",
-        f"the median mask hides {counted(round(float(np.median(sizes))), 'cell')}, and a random mask of its size turns the answer in",
+        f"the median mask hides {hidden}, and a random mask of its size turns the answer in",
         f"{chance:.0%} of draws at the median. What they are called then is: {told}.",
     ]
     lines += [

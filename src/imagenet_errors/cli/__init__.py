@@ -96,12 +96,12 @@ def _end_on_signals() -> None:
     def again(unraisable: sys.UnraisableHookArgs) -> None:
         """Send once more what a finaliser was running under: Python drops what is raised there."""
         if not isinstance(unraisable.exc_value, KeyboardInterrupt):
-            return sys.__unraisablehook__(unraisable)
+            sys.__unraisablehook__(unraisable)
+            return
         number = signal.SIGTERM if isinstance(unraisable.exc_value, Terminated) else signal.SIGINT
         resend = threading.Timer(_LATER_SECONDS, os.kill, (os.getpid(), number))
         resend.daemon = True
         resend.start()
-        return None
 
     if threading.current_thread() is threading.main_thread():
         sys.unraisablehook = again
