@@ -174,7 +174,7 @@ def _located_more(made: Explanations) -> str:
         return "No error is located."
     holds = sum(bool(row["other_baseline_flips"]) for row in errors)
     chance = np.median([row["chance_flip"] for row in errors])
-    sizes = [row["n_hidden_to_flip"] for row in errors]
+    hidden = counted(round(float(np.median([row["n_hidden_to_flip"] for row in errors]))), "cell")
     types: dict[str, int] = {}
     for row in errors:
         types[row["flips_to_type"]] = types.get(row["flips_to_type"], 0) + 1

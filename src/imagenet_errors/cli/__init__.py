@@ -83,6 +83,20 @@ class Terminated(KeyboardInterrupt):
     """The program was asked to end, by SIGTERM: it cleans up as after Ctrl-C."""
 
 
+_usual_hook = sys.unraisablehook
+
+
+def _send_again(unraisable: sys.UnraisableHookArgs) -> None:
+    """Send an interrupt that came while a finaliser ran once more: Python drops what is raised there."""
+    if not isinstance(unraisable.exc_value, KeyboardInterrupt):
+        _usual_hook(unraisable)
+        return
+    number = signal.SIGTERM if isinstance(unraisable.exc_value, Terminated) else signal.SIGINT
+    resend = threading.Timer(_LATER_SECONDS, os.kill, (os.getpid(), number))
+    resend.daemon = True
+    resend.start()
+
+
 def _end_on_signals() -> None:
     """Let Ctrl-C and SIGTERM (of Slurm, docker, timeout) interrupt the program; processes forked from it just end."""
     program_id = os.getpid()
@@ -93,18 +107,10 @@ def _end_on_signals() -> None:
         signal.signal(signum, signal.SIG_DFL)
         os.kill(os.getpid(), signum)
 
-    def again(unraisable: sys.UnraisableHookArgs) -> None:
-        """Send once more what a finaliser was running under: Python drops what is raised there."""
-        if not isinstance(unraisable.exc_value, KeyboardInterrupt):
-            sys.__unraisablehook__(unraisable)
-            return
-        number = signal.SIGTERM if isinstance(unraisable.exc_value, Terminated) else signal.SIGINT
-        resend = threading.Timer(_LATER_SECONDS, os.kill, (os.getpid(), number))
-        resend.daemon = True
-        resend.start()
-
     if threading.current_thread() is threading.main_thread():
-        sys.unraisablehook = again
+        if sys.unraisablehook is not _send_again:
+            global _usual_hook
+            _usual_hook, sys.unraisablehook = sys.unraisablehook, _send_again
         signal.signal(signal.SIGTERM, end)
         if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # as nohup and shells leave it in the background
             signal.signal(signal.SIGINT, signal.default_int_handler)
