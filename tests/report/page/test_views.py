@@ -120,6 +120,13 @@ def setting(demo_run):
     return Setting(run, load_dataset(), load_superclasses(), ours, None, panels(ours, None))
 
 
+def test_a_group_without_an_error_of_a_type_that_was_asked_for_has_none(setting):
+    groups, failures = setting.ours.groups, setting.ours.most[:, :, SEVERE]
+    model, group = (int(at) for at in np.argwhere((failures == 0) & (failures[:, :1] > 0))[0])
+    assert groups[group] == "other"
+    assert count_text(setting.ours, model, SEVERE, group=group) == "0"
+
+
 def test_the_most_frequent_pairs_of_each_type_are_found(demo_run, setting):
     found = confusions(setting.run, 0, most=1000)
     for error_type, rows in demo_run.verdicts(setting.run.models[0]).groupby("error_type", observed=True):

@@ -364,8 +364,8 @@ def _share_text(points: Points, model: int, place: int, total: int) -> str:
 def count_text(points: Points, model: int, place: int, *, group: int = 0) -> str:
     """Return a count for people: ``723``, ``506–723`` between its bounds, or ``≤ 723``."""
     state, most = points.state[model, place], int(points.most[model, group, place])
-    if not most and state == UNKNOWN:
-        return "not run"
+    if not most and state == UNKNOWN:  # of a group it may be none although the stage ran
+        return "0" if points.most[model, 0, place] else "not run"
     if state == EXACT:
         return f"{points.counts[model, group, place]:,}"
     if state == BOUNDED:
@@ -524,8 +524,9 @@ class ModelRow:
 
     @property
     def told_facts(self) -> str:
-        """The facts in a line, without those that say the same (cnn, CNN)."""
-        return ", ".join({text.lower(): text for text in self.facts.values()}.values())
+        """The facts in a line; a family beside a group of its own adds nothing (cnn: ResNet, CNN)."""
+        told = [text for name, text in self.facts.items() if name != "arch_family" or "arch_group" not in self.facts]
+        return ", ".join(dict.fromkeys(told))
 
 
 MODEL_COLUMNS = ("top-1", "MLA", "errors")
