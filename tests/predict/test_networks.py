@@ -51,8 +51,7 @@ def test_other_heads_are_refused_with_the_reason(n_outputs, label_names, what):
 
 
 def test_a_restricted_head_predicts_its_classes_alone():
-    import torch
-
+    torch = pytest.importorskip("torch", reason="needs torch")
     from imagenet_errors.predict.inference import top_classes
 
     head = head_of("m", 1001, LABELS).restricted((7, 3, 999), model="m")

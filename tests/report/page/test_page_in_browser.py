@@ -323,7 +323,17 @@ def test_a_comparison_says_which_counts_are_bounds(visit, made_run, tmp_path):
     assert re.fullmatch(r"\d+", cells["fine_grained"])
 
 
-def test_back_and_forward_restore_each_step_and_the_title_follows(visit, demo_page):
+@pytest.fixture
+def new_tab(browser):
+    """A tab with a history of its own: Chromium keeps 50 steps, and loses others once these are full."""
+    first = browser.current_window_handle
+    browser.switch_to.new_window("tab")
+    yield
+    browser.close()
+    browser.switch_to.window(first)
+
+
+def test_back_and_forward_restore_each_step_and_the_title_follows(new_tab, visit, demo_page):
     visit.open(demo_page)
     first = (visit.count, visit.js("document.title"))
     visit.js("document.querySelector('[data-type=fine_grained]').click()")
