@@ -70,6 +70,7 @@ def made_up(folder: Path, n_images: int, n_models: int) -> Path:
     (folder / "models").mkdir()
     for number in range(n_models):
         near = np.clip(label + random.integers(-9, 10, n_images), 0, n_classes - 1)
+        near = np.where(has_two & (random.random(n_images) < 0.5), second, near)  # as real mistakes often do
         wrong = random.random(n_images) < 0.3
         top1 = np.where(wrong, near, label).astype(np.int16)
         pq.write_table(
