@@ -70,6 +70,7 @@ fix: $(VENV)/dev.done
 bench: $(VENV)/dev.done
 	$(RUN)/python scripts/bench_evaluate.py --out reports/bench_evaluate.md
 	$(RUN)/python scripts/bench_report.py --out reports/bench_report.md
+	$(RUN)/python scripts/bench_growth.py --out reports/bench_growth.md
 
 clean:
 	rm -rf $(VENV) $(VENV)-lowest runs dist site
