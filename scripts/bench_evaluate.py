@@ -228,14 +228,6 @@ def page(options: argparse.Namespace, files: Sequence[Path], csv: Path, folder: 
             *compare([python, "-m", "imagenet_errors", "--help"], [python, "-c", "import pandas"], n_runs=n_runs),
         ),
     ]
-    small = small_files(folder / "small", options.n_small)
-    on_cores = [
-        (f"{options.n_models} files", evaluate(many, name="cores")),
-        (
-            f"{options.n_small:,} files of {SMALL_ROWS} rows",
-            evaluate(small, name="cores", options_too=["--allow-partial"]),
-        ),
-    ]
     lines = [
         f"Annotations: {Path(options.annotations).name}. Whole processes in turn, medians by the clock of up to "
         f"{n_runs} runs; peak: of the largest process.",
@@ -253,6 +245,23 @@ def page(options: argparse.Namespace, files: Sequence[Path], csv: Path, folder: 
         "",
         f"A model in the run of all files: {1000 * many_costs[0].seconds / options.n_models:.0f} ms. "
         "Out-of-vocabulary evidence is looked up, not computed.",
+    ]
+    on_cores = cores_lines(
+        [
+            (f"{options.n_models} files", evaluate(many, name="cores")),
+            (
+                f"{options.n_small:,} files of {SMALL_ROWS} rows",
+                evaluate(small_files(folder / "small", options.n_small), name="cores", options_too=["--allow-partial"]),
+            ),
+        ],
+        n_runs=min(n_runs, 3),
+    )
+    return [*lines, *on_cores, *large_lines(folder, evaluate, n_runs=min(n_runs, 3)), ""]
+
+
+def cores_lines(commands: Sequence[tuple[str, list[str]]], *, n_runs: int) -> list[str]:
+    """Compare one job with as many as there are cores; return the page's lines."""
+    lines = [
         "",
         "## Cores",
         "",
@@ -261,12 +270,12 @@ def page(options: argparse.Namespace, files: Sequence[Path], csv: Path, folder: 
         "| what | --jobs 1, s | all cores, s | times as fast |",
         "| --- | ---: | ---: | ---: |",
     ]
-    for title, command in on_cores:
-        one, all_cores = compare([*command, "--jobs", "1"], command, n_runs=min(n_runs, 3))
+    for title, command in commands:
+        one, all_cores = compare([*command, "--jobs", "1"], command, n_runs=n_runs)
         lines.append(
             f"| {title} | {one.seconds:.2f} | {all_cores.seconds:.2f} | {one.seconds / all_cores.seconds:.2f} |"
         )
-    return [*lines, *large_lines(folder, evaluate, n_runs=min(n_runs, 3)), ""]
+    return lines
 
 
 def large_lines(folder: Path, evaluate: Callable[..., list[str]], *, n_runs: int) -> list[str]:

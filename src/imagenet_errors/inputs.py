@@ -15,7 +15,6 @@ from imagenet_errors.chain import DEFAULT_ORDER, ERROR_TYPES, STAGES, Chain, Wal
 from imagenet_errors.datasets import IMAGENET, REAL, Dataset, load_dataset
 from imagenet_errors.downloads import FileFacts, at_hand, facts_of, names_for, resolve, resolve_all
 from imagenet_errors.evidence.sources import OPTIONS, Evidence, load_evidence
-from imagenet_errors.files import sha256_of
 from imagenet_errors.label_sets import COMBINATIONS
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, refuse_absent
@@ -266,10 +265,13 @@ def load_basis(inputs: Inputs, predictions: Sequence[Path] = (), *, told_by: Seq
     given = {**({"superclasses": (own,)} if own else {}), **inputs.evidence}
     evidence = _told(load_evidence(given, annotations, labels), inputs.data_set, annotations)
     chain = build_chain(evidence, inputs.stage_order).without(_useless(inputs, annotations))
-    judged_by = facts_of(*inputs.published_files, *inputs.files)
-    own_files = [(path, path.stat().st_size, sha256_of(path)) for path in inputs.files if path.is_file()]
+    facts = {path: facts_of(path) for path in inputs.files}
+    judged_by = (*facts_of(*inputs.published_files), *(fact for of_one in facts.values() for fact in of_one))
+    own_files = tuple(
+        (path, of_one[0].n_bytes, of_one[0].sha256) for path, of_one in facts.items() if of_one and not path.is_dir()
+    )
     _refuse_changed(before)
-    return Basis(inputs, labels, annotations, evidence, chain, judged_by, tuple(own_files), in_memory)
+    return Basis(inputs, labels, annotations, evidence, chain, judged_by, own_files, in_memory)
 
 
 def _refuse_changed(before: Mapping[Path, tuple[int, int]]) -> None:

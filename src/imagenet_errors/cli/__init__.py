@@ -153,8 +153,9 @@ def _run(arguments: list[str]) -> int:
     try:
         arguments = _heard(arguments)
         app = program(arguments)
-        gc.freeze()
-        gc.enable()
+        if not gc.isenabled():  # it rested while the program was loaded
+            gc.freeze()
+            gc.enable()
         _end_on_signals()
         status = app(arguments) or 0
         sys.stdout.flush()

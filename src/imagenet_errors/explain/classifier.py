@@ -198,8 +198,8 @@ def _over_classes(module: Any, head: Head, n_classes: int, *, precision: str, de
 def compiled(classifier: Classifier) -> Classifier:
     """Return the classifier with its answers computed by torch's compiler, weights folded; gradients as before.
 
-    On a CPU two to three times as fast, the same to some 1e-5 of a logit. A C++ compiler is needed, and a minute
-    when the first picture is shown. Up to three pictures at a time are left to the model as it is.
+    Faster on a CPU, and the same to some 1e-5 of a logit. A C++ compiler is needed, and time when the first picture is
+    shown. Up to three pictures at a time are left to the model as it is.
     """
     import torch
 

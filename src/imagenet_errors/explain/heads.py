@@ -9,6 +9,7 @@ Source: *Non-identifiability of Explanations from Model Behavior*, arXiv 2604.07
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -38,7 +39,7 @@ def folds_of(file_names: Sequence[str], seed: int = 0) -> NDArray[np.int64]:
     return shuffled[image] % _N_FOLDS
 
 
-class RatingHead:
+class RatingHead(ABC):
     """A regression from columns [n, d] to a share; ``fit`` first. Columns are standardised."""
 
     def fit(self, columns: Floats, wanted: Floats) -> RatingHead:
@@ -52,11 +53,11 @@ class RatingHead:
         """Return float64 [n]."""
         return self._predict((columns - self._mean) / self._deviation)
 
-    def _fit(self, columns: Floats, wanted: Floats) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _fit(self, columns: Floats, wanted: Floats) -> None: ...
 
-    def _predict(self, columns: Floats) -> Floats:
-        raise NotImplementedError
+    @abstractmethod
+    def _predict(self, columns: Floats) -> Floats: ...
 
 
 class Ridge(RatingHead):

@@ -185,7 +185,7 @@ def _axis_of_names(path: Path, names: Sequence[str], labels: LabelSpace) -> Clas
 
 def _json_lines(file: Opened, path: Path) -> list[str]:
     try:
-        items = json.loads(bytes(file.content))
+        items = json.loads(file.text)
         if isinstance(items, dict) and all(isinstance(value, int) for value in items.values()):
             items = {index: wnid for wnid, index in items.items()}
         at = {int(index): item for index, item in (items.items() if isinstance(items, dict) else enumerate(items))}

@@ -53,6 +53,7 @@ _SUMMARY = re.compile(
 _RULE = re.compile(rb"(?m)^[ \t]*[|+]?[ \t]*:?-{3,}:?[-+|: \t]*\r?$")
 """The line below the header of a table in Markdown or from a database's shell."""
 _BRACKETS = re.compile(rb"\[[^\[\]\"\n]*\]")
+_PIECE = 1 << 12
 _NOT_BLANK = re.compile(rb"\s*(?P<line>\S[^\n]*)")
 _EXCEL = re.compile(rb"\s*sep=([,;|\t])[^\S\n]*(?=\n)", re.IGNORECASE)
 _NOT_FINITE = frozenset(("", "nan", "+nan", "-nan", "inf", "+inf", "-inf", "infinity", "-infinity"))
@@ -111,8 +112,12 @@ def _first_line(text: bytes) -> bytes:
 
 def _end(text: bytes, stop: int) -> int:
     """Return where the text before ``stop`` ends but for blanks behind it; what may be long is not copied."""
-    while stop and text[stop - 1 : stop].isspace():
-        stop -= 1
+    while stop:
+        piece = text[max(0, stop - _PIECE) : stop]
+        kept = len(piece.rstrip())
+        stop -= len(piece) - kept
+        if kept:
+            break
     return stop
 
 

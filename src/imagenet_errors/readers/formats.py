@@ -40,9 +40,9 @@ class Format:
 def _read_text(file: Opened, stated: Mapping[str, str]) -> Columns | RawPredictions:
     """Read a program's log, text with a heading a class, or delimited text."""
     if is_log(file.head):
-        return read_log(bytes(file.content), file.path)
+        return read_log(file.text, file.path)
     if is_class_list(file.head):
-        return read_class_list(bytes(file.content), file.path)
+        return read_class_list(file.text, file.path)
     return read_delimited(file, stated)
 
 

@@ -47,7 +47,7 @@ def read_json(file: Opened, _stated: Mapping[str, str]) -> Columns:
     InputError
         It cannot be parsed, holds a key twice, or has no known shape.
     """
-    path, text = file.path, bytes(file.content)
+    path, text = file.path, file.text
     repeats = Repeats(path)
     parsed, container = parse_json(text.decode("utf-8"), repeats)
     table = _table_of(parsed, path)

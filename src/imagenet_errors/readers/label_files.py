@@ -144,7 +144,7 @@ def _parsed(path: Path, labels: LabelSpace, min_probability: float) -> LabelFile
         if start.startswith((b"PK", b"\x93NUMPY")):
             return _from_arrays(file, min_probability)
         if is_class_list(start):
-            return LabelFile(path, class_list_names(bytes(file.content), path))
+            return LabelFile(path, class_list_names(file.text, path))
         told = read_labels(columns_of(file), labels, min_probability=min_probability)
         return LabelFile(path, told.names, told.accepted, told.original, told.problematic, notes=told.notes)
 
