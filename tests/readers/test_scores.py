@@ -9,7 +9,7 @@ from sklearn.utils.extmath import softmax
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers import read_raw
 from imagenet_errors.readers.raw import RawPredictions
-from imagenet_errors.readers.scores import ArrayScores, reduce_scores, top1_from_scores
+from imagenet_errors.readers.scores import ArrayScores, reduce_scores, top1_from_scores, without_labels
 
 NAN, INF = np.nan, np.inf
 LOGITS = np.random.default_rng(0).normal(size=(5, 8)).astype(np.float32)
@@ -166,3 +166,23 @@ def test_rows_without_a_usable_output_are_in_no_note_and_have_no_label():
     assert reduced.text.to_pylist() == ["tench", None, "goldfish"]
     stated = reduce_scores(dense(scores, index=np.array([1, 1, 1])))
     assert "not the one with the largest value in 1 row of 3" in stated.notes[0]
+
+
+@pytest.mark.parametrize(("place", "said"), [(0, "first"), (8, "last")])
+def test_labels_saved_beside_outputs_are_left_out_and_that_is_said(place, said):
+    scores = np.insert(LOGITS, place, [3, 1, 7, 0, 2], axis=1)
+    kept = without_labels(dense(scores))
+    assert f"The {said} of 9 columns holds whole numbers" in kept.notes[0]
+    assert reduce_scores(kept).index.tolist() == LOGITS.argmax(axis=1).tolist()
+
+
+def test_whole_numbers_among_the_outputs_are_outputs():
+    for scores in (np.insert(LOGITS, 4, [3, 1, 7, 0, 2], axis=1), np.round(9 * PROBS), LOGITS):
+        assert without_labels(dense(scores)).notes == ()
+
+
+def test_a_negative_value_anywhere_makes_a_row_logits():
+    row = np.array([0.5, 0.5, 0.1, 0, 0, 0, 0, 0, 0, -0.1])
+    for at in range(10):
+        found = reduce_scores(dense([np.roll(row, at)])).confidence
+        np.testing.assert_allclose(found, softmax([row]).max(axis=1), rtol=1e-6)

@@ -15,6 +15,7 @@ from imagenet_errors.readers.raw import RawPredictions, ScoreSource
 
 CHUNK_BYTES = 1 << 21
 """Size of a block of rows, which is gone through several times: it should stay in a core's cache."""
+_FEW = 8
 SUM_TOLERANCE = 1e-2
 """How far from 1 a row of probabilities may add up to: bfloat16 keeps 8 bits, so errors stay under 0.4 %."""
 
@@ -120,13 +121,16 @@ def top1_from_scores(scores: NDArray[np.floating[Any]], *, axis_positions: NDArr
     ``index`` is the position within ``axis_positions``.
     """
     kept = scores if axis_positions is None else scores[:, axis_positions]
+    every = np.arange(len(kept))
     index = np.argmax(kept, axis=1).astype(np.int64)
-    best = np.take_along_axis(kept, index[:, None], axis=1)
-    largest = scores.max(axis=1)  # NaN where any is NaN
+    best = kept[every, index]
+    largest = best if axis_positions is None else scores.max(axis=1)  # NaN where any is: argmax gives its place
     is_nan = np.isnan(largest)
-    is_infinite = ~is_nan & (np.isposinf(largest) | np.isneginf(best[:, 0]))
+    is_infinite = ~is_nan & (np.isposinf(largest) | np.isneginf(best))
     usable = ~(is_nan | is_infinite)
-    is_tied = usable & (np.count_nonzero(kept == best, axis=1) > 1)
+    others = kept.copy()
+    others[every, index] = -np.inf
+    is_tied = usable & (others[every, np.argmax(others, axis=1)] == best)
     return Top1(np.where(usable, index, -1), is_tied, is_nan, is_infinite)
 
 
@@ -134,17 +138,27 @@ def _confidence(
     scores: NDArray[np.floating[Any]], at: NDArray[np.int64]
 ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
     """Return the probability float32 [m] of column ``at`` [m] (-1: NaN); bool [m]: rows of probabilities."""
-    value = np.take_along_axis(scores, np.maximum(at, 0)[:, None], axis=1)[:, 0].astype(np.float64)
+    value = scores[np.arange(len(scores)), np.maximum(at, 0)].astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
-        adds_to_one = np.abs(scores.sum(axis=1) - 1) <= SUM_TOLERANCE
-        is_probability = (scores.min(axis=1) >= 0) & adds_to_one
+        is_probability = _are_probabilities(scores)
         logits = np.flatnonzero(~is_probability & (at >= 0))
         if logits.size:
             outputs = scores if logits.size == len(scores) else scores[logits]
-            largest = outputs.max(axis=1)
-            total = np.exp(outputs - largest[:, None]).sum(axis=1, dtype=np.float64)
+            largest = outputs[np.arange(len(outputs)), np.argmax(outputs, axis=1)]
+            shares = np.subtract(outputs, largest[:, None])
+            total = np.exp(shares, out=shares).astype(np.float64).sum(axis=1)
             value[logits] = np.exp(value[logits] - largest) / total
     return np.where(at >= 0, value, np.nan).astype(np.float32), is_probability
+
+
+def _are_probabilities(scores: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:
+    """Return bool [m]: rows without negative values that add up to 1; most others show in the first few columns."""
+    found = (scores[:, :_FEW] >= 0).all(axis=1)
+    rows = np.flatnonzero(found)
+    if rows.size:
+        left = scores if rows.size == len(scores) else scores[rows]
+        found[rows] = (left.min(axis=1) >= 0) & (np.abs(left.sum(axis=1) - 1) <= SUM_TOLERANCE)
+    return found
 
 
 def _stated_within(raw: RawPredictions, source: ScoreSource, columns: NDArray[np.int64]) -> NDArray[np.int64] | None:
