@@ -128,19 +128,28 @@ def _all_moves(error_type: NDArray[np.int8], a: NDArray[np.integer], b: NDArray[
     what is left of the images that both were evaluated on.
     """
     kinds = np.unique(error_type[error_type > 0])
-    seen = _product((error_type != NOT_EVALUATED)[:, None])[a, 0, b, 0]
+    seen = _seen_by_both(error_type != NOT_EVALUATED)[a, b]
     some_wrong = error_type[:, (error_type > 0).any(axis=0)]
-    indicated = np.append(kinds, NOT_EVALUATED)  # the last: images that the model was not evaluated on
+    indicated = kinds if (some_wrong != NOT_EVALUATED).all() else np.append(kinds, NOT_EVALUATED)
+    n_kinds = len(kinds)
     counts = _product(some_wrong[:, None] == indicated[None, :, None])
-    of_each = np.einsum("mkmk->mk", counts)[:, :-1]
+    of_each = np.einsum("mkmk->mk", counts)[:, :n_kinds]
     both = counts[a, :, b]
-    wrong = both[:, :-1, :-1]
+    wrong = both[:, :n_kinds, :n_kinds]
     moves = np.zeros((len(a), _N_TYPES, _N_TYPES), dtype=np.int64)
     moves[:, kinds[:, None], kinds] = wrong
-    moves[:, kinds, _CORRECT] = of_each[a] - both[:, :-1, -1] - wrong.sum(axis=2)
-    moves[:, _CORRECT, kinds] = of_each[b] - both[:, -1, :-1] - wrong.sum(axis=1)
+    # What is past the types, if anything: images that the other model was not evaluated on.
+    moves[:, kinds, _CORRECT] = of_each[a] - both[:, :n_kinds, n_kinds:].sum(axis=2) - wrong.sum(axis=2)
+    moves[:, _CORRECT, kinds] = of_each[b] - both[:, n_kinds:, :n_kinds].sum(axis=1) - wrong.sum(axis=1)
     moves[:, _CORRECT, _CORRECT] = seen - moves.sum(axis=(1, 2))
     return moves
+
+
+def _seen_by_both(is_seen: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return int64 [M, M]: images that two models were evaluated on, from bool [M, I]."""
+    if is_seen.all():
+        return np.full((len(is_seen),) * 2, is_seen.shape[1], dtype=np.int64)
+    return _product(is_seen[:, None])[:, 0, :, 0]
 
 
 def _product(is_so: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -46,7 +46,7 @@ class LinearFit:
     def half_band(self, x: Floats) -> Floats:
         """Return half the height of the 95 % confidence band of the line at each x."""
         error = self.spread * np.sqrt(1 / self.n + (x - self.x_mean) ** 2 / self.x_squares)
-        band: Floats = _special().stdtrit(self.n - 2, 0.975) * error
+        band: Floats = special_functions().stdtrit(self.n - 2, 0.975) * error
         return band
 
 
@@ -94,7 +94,7 @@ def wilson(hits: NDArray[Any], n: NDArray[Any]) -> tuple[Floats, Floats]:
 
     Source: Wilson 1927 (score interval).
     """
-    z = float(_special().ndtri(0.975))
+    z = float(special_functions().ndtri(0.975))
     n = np.where(n > 0, n, np.nan).astype(np.float64)
     centre = (hits + z**2 / 2) / (n + z**2)
     half = z / (n + z**2) * np.sqrt(hits * (n - hits) / n + z**2 / 4)
@@ -106,7 +106,7 @@ def poisson(hits: NDArray[Any]) -> tuple[Floats, Floats]:
 
     Source: Garwood 1936 (from the gamma distribution).
     """
-    special = _special()
+    special = special_functions()
     hits = np.asarray(hits, dtype=np.float64)
     low = np.where(hits > 0, special.gammaincinv(np.maximum(hits, 1), 0.025), 0.0)
     return low, special.gammaincinv(hits + 1, 0.975)
@@ -118,7 +118,7 @@ def sign_test(n_first: NDArray[Any] | int, n_second: NDArray[Any] | int) -> Any:
     Numbers or arrays of them; 1 for an empty split.
     """
     total, fewer = np.add(n_first, n_second), np.minimum(n_first, n_second)
-    p = np.minimum(1.0, 2 * _special().bdtr(fewer, total, 0.5))
+    p = np.minimum(1.0, 2 * special_functions().bdtr(fewer, total, 0.5))
     return float(p) if np.ndim(p) == 0 else p
 
 
@@ -127,5 +127,6 @@ def _known(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     return x[known], y[known]
 
 
-def _special() -> Any:
+def special_functions() -> Any:
+    """Return scipy's special functions; they take longer to load than the page's other libraries together."""
     return needs("scipy.special", extra="report")

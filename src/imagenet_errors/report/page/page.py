@@ -11,6 +11,7 @@ import base64
 import hashlib
 import os
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -26,6 +27,7 @@ from imagenet_errors.files import written_whole
 from imagenet_errors.prepared import cache_folder
 from imagenet_errors.problems import InputError, without_folders
 from imagenet_errors.report.factors import read_factors
+from imagenet_errors.report.fits import special_functions
 from imagenet_errors.report.looks import look_of, looks
 from imagenet_errors.report.page.explained import (
     explained_run,
@@ -112,7 +114,9 @@ def write_report(request: ReportRequest) -> WrittenPage:
     """
     environment = page_environment()
     out = request.out or request.run / DEFAULT_NAME
-    run = load_run_tables(request.run, models=request.models)
+    with ThreadPoolExecutor(1) as ahead:
+        ahead.submit(special_functions)  # load while files are read, and before workers fork
+        run = load_run_tables(request.run, models=request.models)
     setting = _setting(request, run)
     shown = shown_cases(run.cases, most=request.n_cases)
     pictures = _pictures(request, run, shown, beside=out.parent)

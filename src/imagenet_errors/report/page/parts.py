@@ -66,14 +66,13 @@ def make_parts(facts: PageFacts, template: Template, context: Mapping[str, Any])
         view = model_view(setting, place)
         return ModelSections(view.place, view.name, view.facts, template.render(context, view=view))
 
-    front = of_model(0)  # whatever all models share is made here, once
     n_models = len(setting.run.models)
     tasks: list[Callable[[], Any]] = [lambda: _book(facts), lambda: _paths(facts)]
-    for start in range(1, n_models, _MODELS_A_TASK):
+    for start in range(0, n_models, _MODELS_A_TASK):
         places = range(start, min(start + _MODELS_A_TASK, n_models))
         tasks.append(lambda places=places: [of_model(place) for place in places])  # type: ignore[misc]
-    book, (paths, lacks), *others = in_turn(lambda task: task(), tasks)
-    models = (front, *(model for some in others for model in some))
+    book, (paths, lacks), *made = in_turn(lambda task: task(), tasks)
+    models = tuple(model for some in made for model in some)
     return PageParts(models, book, paths, packed(facts.explained.rows() or None), lacks)
 
 
