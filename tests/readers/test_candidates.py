@@ -7,7 +7,9 @@ from imagenet_errors.images import val_file_names
 from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.annotations import read_real, val_labels
-from imagenet_errors.readers.predictions import ReadRules, read_models
+from imagenet_errors.readers.class_axis import DEVKIT, class_axis
+from imagenet_errors.readers.predictions import ReadRules, read_models, read_predictions
+from real_looking import real_looking
 
 LABELS = imagenet_1k()
 REAL = read_real(LABELS)
@@ -42,3 +44,19 @@ def test_twenty_rows_are_enough_to_tell_the_truth(tmp_path, n_rows, is_told):
     else:
         with pytest.raises(InputError, match="2 columns may be the predicted class"):
             read(tmp_path / "vit.csv", rows, **columns)
+
+
+@pytest.mark.parametrize("is_weak", [False, True])
+def test_a_submission_is_read_where_the_images_prove_it_and_else_refused_with_flags_that_read_it(tmp_path, is_weak):
+    random, top1 = np.random.default_rng(0), real_looking(0.3)
+    if is_weak:
+        top1 = np.where(random.random(len(top1)) < 0.6, random.integers(0, 1000, len(top1)), top1)
+    kit_id = np.argsort(class_axis(DEVKIT, LABELS).class_at) + 1
+    path = tmp_path / "vit.txt"
+    np.savetxt(path, kit_id[(top1[:, None] + np.arange(5)) % 1000], fmt="%d")
+    rules = ReadRules()
+    if is_weak:
+        with pytest.raises(InputError, match=r"laid out as a submission.*--row-order name and --class-axis devkit"):
+            read_predictions(path, REAL, LABELS, rules=rules)
+        rules = ReadRules(row_order="name", class_axis="devkit")
+    assert read_predictions(path, REAL, LABELS, rules=rules).top1.tolist() == top1.tolist()

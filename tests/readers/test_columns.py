@@ -173,6 +173,13 @@ def test_a_family_goes_by_what_its_headers_share():
     assert headers(roles(table, {"scores": "x"}))["scores"] == "x_0..x_1"
 
 
+@pytest.mark.parametrize(("n", "end"), [(12, "'class_11'"), (13, "'class_11', ...")])
+def test_of_many_columns_the_first_twelve_are_named(n, end):
+    with pytest.raises(InputError) as refused:
+        roles({f"class_{number}": CLASSES for number in range(n)}, {"index": "nope"})
+    assert refused.value.what.endswith(end)
+
+
 @pytest.mark.parametrize(
     ("columns", "told"),
     [
@@ -198,6 +205,14 @@ def test_as_many_numbers_as_ranked_classes_are_their_confidences():
         "index": "index_0..index_1",
         "confidence": "prob_0..prob_1",
     }
+
+
+def test_a_number_taken_for_the_confidence_is_named_where_it_has_a_name():
+    told = "Column 'how sure' was taken for the confidence by what it holds."
+    assert told in roles({"filename": IMAGES, "prediction": CLASSES, "how sure": PROBS}).notes
+    unnamed = roles({"column 1": IMAGES, "column 2": CLASSES, "column 3": PROBS})
+    assert headers(unnamed)["confidence"] == "column 3"
+    assert not any("confidence" in note for note in unnamed.notes)
 
 
 def test_a_few_falling_numbers_without_classes_are_refused():

@@ -165,6 +165,11 @@ class TestNarrowClasses:
         assert f"no class above 10 is predicted, though {n_beyond} of 300 images" in doubt(self.TOP1 % 11, EVERY[:300])
         assert "--class-axis" in doubt(self.TOP1 % 10, EVERY[:300])
 
+    def test_so_is_a_head_of_two_but_of_one_class_nothing_can_be_told(self):
+        two = np.flatnonzero(np.isin(LABEL, (207, 300)))
+        assert "images of 2 classes, and only classes 0 to 1 are predicted" in doubt((LABEL == 300).astype(int), two)
+        assert doubt(np.zeros(50_000, dtype=int), np.flatnonzero(LABEL == 207)) == ""
+
     def test_few_classes_spread_over_all_are_told(self):
         assert "only 20 classes are predicted for images of" in doubt(self.TOP1 // 50 * 50 + 49, EVERY[:2_000])
 
@@ -249,6 +254,14 @@ class TestLostRows:
     def test_so_they_are_in_a_part(self, n):
         rows = some(n)
         assert "belong to other rows" in doubt(self.slipped(n // 2, n, rows), rows)
+
+    @pytest.mark.parametrize("share", [0.3, 0.6])
+    def test_so_are_stretches_where_only_some_rows_are_lost(self, share):
+        random, rows = np.random.default_rng(0), np.arange(20_000, 30_000)
+        lost = rows[random.random(len(rows)) < share]
+        moved = self.TOP1.copy()
+        moved[lost] = moved[random.permutation(lost)]
+        assert "between rows 20,001 and 30,000" in doubt(moved)
 
     def test_classes_outside_wordnet_are_judged_by_chance_alone(self):
         texts = tuple(f"class {index}" for index in range(1000))

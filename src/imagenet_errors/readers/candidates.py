@@ -264,6 +264,5 @@ def _refuse_submission(raw: RawPredictions, reader: Reader) -> None:
         reader.path,
         f"{_SUBMITTED} classes of 1..{n_classes:,} a line and no names: this is laid out as a submission to "
         "the ImageNet challenge, whose classes count from 1 in the order of its development kit",
-        fix="Pass --row-order name and --class-axis FILE (the kit's wnids, one a line in the order of their ids); "
-        "that classes count from 1 on it is seen from the file.",
+        fix=f"Pass --row-order name and --class-axis {DEVKIT}; that classes count from 1 is seen from the file.",
     )

@@ -228,7 +228,7 @@ def plain(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     if pt.is_large_string(kind) or pt.is_string_view(kind) or pt.is_binary(kind) or pt.is_large_binary(kind):
         return _text(array)
     if pt.is_list(kind) and pt.is_struct(kind.value_type):
-        return pa.concat_arrays([array]) if array.offset == 0 else pa.array(array.to_pylist(), type=kind)
+        return pa.concat_arrays([array])  # which leaves out what a slice has passed over
     if pt.is_large_list(kind) or pt.is_fixed_size_list(kind) or pt.is_list(kind):
         inside = pa.string() if _holds_text(kind.value_type) else kind.value_type
         return array.cast(pa.list_(inside))
