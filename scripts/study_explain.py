@@ -291,7 +291,8 @@ def judge_plant(classifier: Classifier, plant: dict[str, Any]) -> dict[str, Any]
     first = shown.one_by_one()
     verdict, found = verdict_and_search(shown, first, pasted, own)
     without = Maskable.of(classifier, plant["unpasted"], grid=8, baseline="blur")
-    control, _ = verdict_and_search(without, without.one_by_one(), own, pasted)
+    alone = without.one_by_one()
+    control, _ = verdict_and_search(without, alone, own, pasted)
     far = np.argsort(-first[0], kind="stable")[FAR_RANK - 1 : FAR_RANK]
     far_found = greedy(shown, first, far, limit=shown.n_cells // 2, n_tried=Locate().n_tried)
     cells = set(np.unique(cell_of_pixels(classifier.size, 8)[plant["where"]]).tolist())
@@ -307,6 +308,7 @@ def judge_plant(classifier: Classifier, plant: dict[str, Any]) -> dict[str, Any]
         "first_cell_hits": int(found.order[0]) in cells,
         "map_hits": int(np.argmin(first[1:, pasted] - first[1:, own])) in cells,
         "control": control,
+        "rank_without": int((alone[0] > alone[0, pasted]).sum()) + 1,
         "far_turns": far_found.n_to_turn is not None,
     }
 
@@ -382,26 +384,27 @@ def right_answers(least: float, most: float) -> dict[str, int]:
 def _pasted(
     args: Namespace, classifier: Classifier, name: str, own: int, patches: Sequence[tuple[int, Any, int]], turn: int
 ) -> list[dict[str, Any]]:
-    """Return those of the pictures with a patch in a corner that the model calls as the patch; corners take turns."""
+    """Return those of the pictures with a patch that the model calls as the patch, in the first such corner of four."""
     import torch
 
     picture, (height, width) = read_picture(args.images / name).resize(classifier.size[::-1]), classifier.size
     corners = ((0, 0), (width - PATCH, 0), (0, height - PATCH), (width - PATCH, height - PATCH))
     tried = []
     for number, patch, pasted in patches:
-        corner = (number + turn) % len(corners)
-        left, top = corners[corner]
-        whole = picture.copy()
-        whole.paste(patch, (left, top))
-        where = (slice(top, top + PATCH), slice(left, left + PATCH))
-        pixels = classifier.transform(whole)
-        facts = {"name": name, "own": own, "object": number, "pasted": pasted, "corner": corner}
-        tried.append({**facts, "where": where, "pixels": pixels})
+        for step in range(len(corners)):
+            corner = (number + turn + step) % len(corners)  # corners take turns
+            left, top = corners[corner]
+            whole = picture.copy()
+            whole.paste(patch, (left, top))
+            where = (slice(top, top + PATCH), slice(left, left + PATCH))
+            pixels = classifier.transform(whole)
+            facts = {"name": name, "own": own, "object": number, "pasted": pasted, "corner": corner}
+            tried.append({**facts, "where": where, "pixels": pixels})
     answers = classifier.logits(torch.stack([each["pixels"] for each in tried])).argmax(axis=1)
+    turned = [each for each, answer in zip(tried, answers, strict=True) if answer == each["pasted"]]
+    first = {each["object"]: each for each in reversed(turned)}
     unpasted = classifier.transform(picture)
-    return [
-        {**each, "unpasted": unpasted} for each, answer in zip(tried, answers, strict=True) if answer == each["pasted"]
-    ]
+    return [{**each, "unpasted": unpasted} for each in turned if each is first[each["object"]]]
 
 
 def run_costs(args: Namespace) -> None:
