@@ -153,7 +153,7 @@ def _confidence(
 
 def _are_probabilities(scores: NDArray[np.floating[Any]]) -> NDArray[np.bool_]:
     """Return bool [m]: rows without negative values that add up to 1; most others show in the first few columns."""
-    found = (scores[:, :_FEW] >= 0).all(axis=1)
+    found: NDArray[np.bool_] = np.all(scores[:, :_FEW] >= 0, axis=1)
     rows = np.flatnonzero(found)
     if rows.size:
         left = scores if rows.size == len(scores) else scores[rows]
