@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from imagenet_errors.inputs import load_basis
-from imagenet_errors.mistakes import NothingUsableError, gather
+from imagenet_errors.mistakes import NothingUsableError, gather, reasons
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.predictions import ReadRules
 from toy import inputs_of
@@ -58,6 +58,22 @@ def test_a_file_that_cannot_be_used_is_named_and_the_others_count(basis, val_ima
     mistakes, _ = gathered(basis, bad, good)
     assert [failure.path for failure in mistakes.failures] == [bad]
     assert [model.model for model in mistakes.models] == ["good"]
+
+
+def test_what_six_columns_of_a_file_lack_is_told_once_with_their_names(basis, val_images, tmp_path):
+    wide = tmp_path / "wide.csv"
+    columns = [val_images.top1.copy() for _ in range(6)]
+    for number, column in enumerate(columns):
+        column[number::7] = 999 - number
+    lines = ["file_name,vit,alexnet,vgg16,resnet50,swin_t,convnext"]
+    lines += [",".join(map(str, row)) for row in zip(val_images.names, *columns, strict=True)][:200]
+    wide.write_text("\n".join(lines))
+    whole = ReadRules(check_order=False)
+    with gather([wide, val_images.csv(tmp_path / "good.csv")], basis, rules=whole) as mistakes:
+        assert len(mistakes.failures) == 6
+        (told,) = reasons(mistakes.failures)
+    assert told.endswith("(6 models: vit, alexnet, vgg16, resnet50 and 2 more)")
+    assert "pass --allow-partial" in told
 
 
 def test_when_no_file_can_be_used_all_reasons_are_told(basis, tmp_path):

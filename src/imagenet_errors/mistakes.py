@@ -34,6 +34,7 @@ Given = Path | tuple[str, Path] | InMemory
 """A file or folder; a file with its model's name; or predictions in memory."""
 _BYTES_A_WORKER, _PARSED = 1 << 27, 4
 """What a worker takes of its own, and how many times a file's size it may need to read it."""
+_MOST_NAMED = 4
 _LONGEST_NAME = 255 - len(".parquet")
 """Bytes of a model's name: files are named after it."""
 _LEAST_MERGED = 1 << 20
@@ -76,17 +77,31 @@ def failure_rows(failures: Iterable[Failure]) -> list[dict[str, str]]:
     ]
 
 
+def reasons(failures: Iterable[Failure]) -> list[str]:
+    """Return each reason once, with the models that it holds for where there are several (columns of one file)."""
+    models: dict[str, list[str]] = {}
+    for failure in failures:
+        models.setdefault(failure.reason, []).append(failure.model)
+    told = []
+    for reason, names in models.items():
+        more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+        several = f" ({counted(len(names), 'model')}: {', '.join(names[:_MOST_NAMED])}{more})"
+        told.append(reason + several * (len(names) > 1))
+    return told
+
+
 class NothingUsableError(InputError):
     """No predictions file can be used; ``failures`` tells why, each."""
 
     def __init__(self, failures: Sequence[Failure]) -> None:
         self.failures = tuple(failures)
         first = failures[0].error
-        if len(failures) == 1:
+        told = reasons(failures)
+        if len(told) == 1:
             super().__init__(first.where, first.what, example=first.example, fix=first.fix)
             return
-        reasons = "\n".join(f"  {failure.reason}" for failure in failures)
-        super().__init__("PREDICTIONS", f"none of the {counted(len(failures), 'file')} can be used:\n{reasons}")
+        lines = "\n".join(f"  {reason}" for reason in told)
+        super().__init__("PREDICTIONS", f"none of the {counted(len(failures), 'model')} can be used:\n{lines}")
 
 
 @dataclass(frozen=True)

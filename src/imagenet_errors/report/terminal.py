@@ -17,7 +17,7 @@ from rich.text import Text
 from imagenet_errors.chain import COUNTS_AS, DEFAULT_ORDER, ERROR_TYPES
 from imagenet_errors.evaluation import Evaluation
 from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR
-from imagenet_errors.mistakes import Tally
+from imagenet_errors.mistakes import Tally, reasons
 from imagenet_errors.problems import counted
 from imagenet_errors.report.looks import SEVERE, touched
 from imagenet_errors.runs.directory import ModelResult
@@ -66,7 +66,7 @@ def evaluation_view(evaluation: Evaluation, out: Path) -> RenderableType:
         parts.append(_Comparison(evaluation.results, scope))
     parts.append(bar_legend())
     parts += [Text(line, style="yellow") for line in scope.caveats]
-    parts += [Text(f"Not evaluated: {failure.reason}", style="red") for failure in evaluation.failures]
+    parts += [Text(f"Not evaluated: {reason}", style="red") for reason in reasons(evaluation.failures)]
     parts.append(
         Text(f"Written to {out}: verdicts/, distribution.parquet, summary.parquet, accuracy.parquet, run.json")
     )
