@@ -10,9 +10,9 @@ from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.report.comparison import (
     Comparison,
     all_comparisons,
+    all_peers,
     compare,
     consensus,
-    peers_of,
     sign_test,
     whole_models,
 )
@@ -107,5 +107,5 @@ def test_consensus_counts_models_that_get_an_image_wrong_and_those_alike(demo_ru
 def test_only_models_evaluated_on_every_image_are_peers(made_run):
     run = load_run_tables(made_run.folder, models=("part", "good", "fair"))
     assert whole_models(run).tolist() == [1, 2]
-    assert peers_of(run, 0).tolist() == [1, 2]
-    assert peers_of(run, 1).tolist() == [2]
+    assert all_peers(run)[0].tolist() == [1, 2]
+    assert all_peers(run)[1].tolist() == [2]

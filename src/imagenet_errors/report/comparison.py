@@ -219,9 +219,14 @@ def whole_models(run: RunTables) -> NDArray[np.int64]:
     return np.flatnonzero((run.error_type != NOT_EVALUATED).all(axis=1))
 
 
-def peers_of(run: RunTables, model: int) -> NDArray[np.int64]:
-    """Return the places of a model's peers: whole models of the nearest multi-label accuracy, at most N_PEERS."""
+def all_peers(run: RunTables) -> tuple[NDArray[np.int64], ...]:
+    """Return the places of each model's peers: whole models of the nearest multi-label accuracy, at most N_PEERS."""
     mla = run.figures.accuracies["mla"][:, 0]
-    others = [place for place in whole_models(run).tolist() if place != model and np.isfinite(mla[place])]
-    nearest = sorted(others, key=lambda place: abs(mla[place] - mla[model]))[:N_PEERS]
-    return np.array(sorted(nearest) if np.isfinite(mla[model]) else [], dtype=np.int64)
+    whole = whole_models(run)
+    whole = whole[np.isfinite(mla[whole])]
+    distance = np.abs(mla[:, None] - mla[whole])
+    distance[whole, np.arange(len(whole))] = np.inf  # no model is its own peer
+    nearest = whole[np.argsort(distance, axis=1, kind="stable")[:, :N_PEERS]]
+    return tuple(
+        np.sort(row[row != model]) if np.isfinite(mla[model]) else row[:0] for model, row in enumerate(nearest)
+    )

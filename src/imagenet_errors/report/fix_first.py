@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from imagenet_errors.chain import COUNTS_AS, ERROR_TYPES
 from imagenet_errors.evidence.superclasses import Superclasses
-from imagenet_errors.report.comparison import NEARLY_ALL, peers_of
+from imagenet_errors.report.comparison import NEARLY_ALL, all_peers
 from imagenet_errors.report.fits import poisson, wilson
 from imagenet_errors.runs.tables import NOT_EVALUATED, RunTables
 
@@ -96,7 +96,7 @@ class Severities:
     @cached_property
     def peers(self) -> tuple[NDArray[np.int64], ...]:
         """For each model, the places of the models that it is compared with."""
-        return tuple(peers_of(self.run, model) for model in range(len(self.run.models)))
+        return all_peers(self.run)
 
     def expected(self, over: str) -> NDArray[np.float64]:
         """Return float64 [M, C]: severe errors by class at a model's ``average`` rate, or spread like its ``peers``."""
