@@ -142,6 +142,26 @@ def test_a_run_of_masked_and_unmasked_models_says_how_many_are_which(program, so
     assert rule.startswith("1 model: the best of the 200 classes that occur; 1: the best of 1,000 classes")
 
 
+def test_what_was_predicted_among_classes_that_occur_is_explained_among_them(program, some_of_a, tmp_path):
+    _, masked = predicted(program, some_of_a, tmp_path / "p", "--mask-classes")
+    common = ("--dataset", "imagenet-a", "--no-check-order", "--out")
+    assert program("evaluate", masked, *common, tmp_path / "run").status == 0
+    asked = ("--images", some_of_a, "--register", MODELS, "--device", "cpu", "--grid", "2", "--limit", "4")
+    types = ("--error-types", "model_failure,fine_grained,spurious_correlation,class_overlap,multi_object")
+    answer = program("explain", tmp_path / "run", "--model", "tiny_net.seed1", *asked, *types)
+    assert answer.status == 0, answer.err
+    table = pq.read_table(tmp_path / "run" / "explanations" / "locate" / "tiny_net.seed1.parquet")
+    occurring = set(load_dataset("imagenet-a").labels.occurring)
+    assert "other_answer" not in table["verdict"].to_pylist()
+    assert {one for answers in table["answers"].to_pylist() for one in answers} <= occurring
+    _, plain = predicted(program, some_of_a, tmp_path / "q")
+    plain.rename(tmp_path / "plain.parquet")
+    assert program("evaluate", masked, tmp_path / "plain.parquet", *common, tmp_path / "both").status == 0
+    answer = program("explain", tmp_path / "both", "--model", "tiny_net.seed1", *asked)
+    assert answer.status == 2
+    assert "Evaluate the model's predictions alone" in answer.err
+
+
 def test_a_batch_takes_labels_from_the_images_folders_and_masks(program, some_of_a, tmp_path):
     common = ("--images", some_of_a, "--dataset", "imagenet-a", "--register", MODELS, "--device", "cpu")
     answer = program("batch", "tiny_net.seed[12]", *common, "--mask-classes", "--out", tmp_path / "run")

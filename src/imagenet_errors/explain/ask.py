@@ -24,7 +24,7 @@ from imagenet_errors.predict.names import ModelSpec, resolve
 from imagenet_errors.predict.plan import Engine
 from imagenet_errors.predict.settings import Settings
 from imagenet_errors.problems import InputError
-from imagenet_errors.runs.manifest import read_manifest
+from imagenet_errors.runs.manifest import Manifest, read_manifest
 
 METHODS = tuple(method.name for method in (Locate, SufficientSubsets, Maps, Stability))
 """The ways to explain, the default first."""
@@ -76,7 +76,8 @@ def explain(request: ExplainRequest, *, engine: Engine, tell: Tell) -> Explained
     )
     questions = choose_questions(request.run, name, request.images, request.choice)
     judge = judge_by(load_basis(manifest.as_inputs()))
-    work = ExplainShard(asked, request.images.resolve(), request.method, _for_a_worker(request.settings))
+    settings = _as_in_the_run(_for_a_worker(request.settings), manifest, request.run)
+    work = ExplainShard(asked, request.images.resolve(), request.method, settings)
     out = (request.out or request.run / FOLDER) / request.method.name / f"{name}.parquet"
     return explain_all(work, questions, out, engine=engine, judge=judge, tell=tell)
 
@@ -123,6 +124,23 @@ def explain_ratings(request: ExplainRequest, ratings_file: Path, *, n_maps: int)
     with written_whole(path) as unfinished:
         unfinished.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     return RatingsStudy(heads, maps, path)
+
+
+def _as_in_the_run(settings: Settings, manifest: Manifest, run: Path) -> Settings:
+    """Return the settings with the classes that the run's models chose from: all, or those that occur alone.
+
+    Raises
+    ------
+    InputError
+        Some models of the run chose so and some otherwise.
+    """
+    labels = manifest.as_inputs().data_set.labels
+    if manifest.class_rule in ("", labels.rule(masked=False)):
+        return settings
+    if manifest.class_rule == labels.rule(masked=True):
+        return settings.masked_to(labels)
+    fix = "Evaluate the model's predictions alone, and explain that run."
+    raise InputError(run, f"its models chose from different classes ({manifest.class_rule})", fix=fix)
 
 
 def _for_a_worker(settings: Settings) -> Settings:
