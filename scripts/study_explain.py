@@ -74,7 +74,7 @@ CPU = "cpu.json"
 MOST_OBJECTS, MOST_USES = 6, 12
 PATCH = 45
 """Side of the pasted object in pixels, of 224."""
-N_TRIED, N_STRONGEST, CLOSE_UPS = 300, 32, (0.6, 0.45, 0.3)
+N_TRIED, N_STRONGEST, CLOSE_UPS = 300, 96, (0.6, 0.45, 0.3)
 """Pictures that are looked at, those that are pasted, and shares of their sides: few are known again at this size."""
 
 
@@ -328,7 +328,8 @@ def plants(args: Namespace, classifier: Classifier, *, n_tried: int = N_TRIED) -
     """Yield pictures of A with a 45-pixel picture of B in a corner, which the model calls B.
 
     The model is sure of B (0.95 or more) and knows it again at this size; it is less sure of A (0.7 at most), or
-    hardly a small picture would turn it. A has up to six objects, one object up to twelve pictures.
+    hardly a small picture would turn it. It says B whichever corner the picture lies in: so it is the object that turns
+    the answer, not what it covers. A has up to six objects, one object up to twelve pictures.
     """
     unsure, patches = right_answers(0, 0.7), strong_patches(args, classifier, n_tried)
     uses: Counter[int] = Counter()
@@ -384,27 +385,40 @@ def right_answers(least: float, most: float) -> dict[str, int]:
 def _pasted(
     args: Namespace, classifier: Classifier, name: str, own: int, patches: Sequence[tuple[int, Any, int]], turn: int
 ) -> list[dict[str, Any]]:
-    """Return those of the pictures with a patch that the model calls as the patch, in the first such corner of four."""
+    """Return pictures with a patch in a corner that the model calls as the patch, wherever of four corners it lies."""
     import torch
 
     picture, (height, width) = read_picture(args.images / name).resize(classifier.size[::-1]), classifier.size
     corners = ((0, 0), (width - PATCH, 0), (0, height - PATCH), (width - PATCH, height - PATCH))
-    tried = []
-    for number, patch, pasted in patches:
-        for step in range(len(corners)):
-            corner = (number + turn + step) % len(corners)  # corners take turns
-            left, top = corners[corner]
-            whole = picture.copy()
-            whole.paste(patch, (left, top))
-            where = (slice(top, top + PATCH), slice(left, left + PATCH))
-            pixels = classifier.transform(whole)
-            facts = {"name": name, "own": own, "object": number, "pasted": pasted, "corner": corner}
-            tried.append({**facts, "where": where, "pixels": pixels})
-    answers = classifier.logits(torch.stack([each["pixels"] for each in tried])).argmax(axis=1)
-    turned = [each for each, answer in zip(tried, answers, strict=True) if answer == each["pasted"]]
-    first = {each["object"]: each for each in reversed(turned)}
-    unpasted = classifier.transform(picture)
-    return [{**each, "unpasted": unpasted} for each in turned if each is first[each["object"]]]
+
+    def pasted_at(patch: Any, corner: int) -> Any:
+        whole = picture.copy()
+        whole.paste(patch, corners[corner])
+        return classifier.transform(whole)
+
+    left = list(patches)
+    for step in range(len(corners)):  # corners take turns to be the first, which is the one that is kept
+        if left:
+            pixels = [pasted_at(patch, (number + turn - step) % len(corners)) for number, patch, _ in left]
+            answers = classifier.logits(torch.stack(pixels)).argmax(axis=1)
+            left = [each for each, answer in zip(left, answers, strict=True) if answer == each[2]]
+    found = []
+    for number, patch, pasted in left:
+        corner = (number + turn) % len(corners)
+        column, row = corners[corner]
+        found.append(
+            {
+                "name": name,
+                "own": own,
+                "object": number,
+                "pasted": pasted,
+                "corner": corner,
+                "where": (slice(row, row + PATCH), slice(column, column + PATCH)),
+                "pixels": pasted_at(patch, corner),
+                "unpasted": classifier.transform(picture),
+            }
+        )
+    return found
 
 
 def run_costs(args: Namespace) -> None:
