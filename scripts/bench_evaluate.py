@@ -268,8 +268,8 @@ def cores_lines(commands: Sequence[tuple[str, list[str]]], *, n_runs: int) -> li
         "",
         "## Cores",
         "",
-        f"This process may use {n_cores}. At best: {n_cores} runs with --jobs 1 side by side, which share nothing, beside "
-        "as many one after the other: what this machine's cores give.",
+        f"This process may use {n_cores}. At best: {n_cores} runs with --jobs 1 at once against as many in turn: "
+        "what this machine's cores give.",
         "",
         "| what | --jobs 1, s | all cores, s | times as fast | at best |",
         "| --- | ---: | ---: | ---: | ---: |",
