@@ -15,6 +15,7 @@ LABELS = imagenet_1k()
 REAL = read_real(LABELS)
 LABEL = val_labels().astype(int)
 RULES = ReadRules(allow_partial=True)
+KIT_ID = np.argsort(class_axis(DEVKIT, LABELS).class_at) + 1
 
 
 def read(path, rows, **columns):
@@ -51,12 +52,24 @@ def test_a_submission_is_read_where_the_images_prove_it_and_else_refused_with_fl
     random, top1 = np.random.default_rng(0), real_looking(0.3)
     if is_weak:
         top1 = np.where(random.random(len(top1)) < 0.6, random.integers(0, 1000, len(top1)), top1)
-    kit_id = np.argsort(class_axis(DEVKIT, LABELS).class_at) + 1
     path = tmp_path / "vit.txt"
-    np.savetxt(path, kit_id[(top1[:, None] + np.arange(5)) % 1000], fmt="%d")
+    np.savetxt(path, KIT_ID[(top1[:, None] + np.arange(5)) % 1000], fmt="%d")
     rules = ReadRules()
     if is_weak:
         with pytest.raises(InputError, match=r"laid out as a submission.*--row-order name and --class-axis devkit"):
             read_predictions(path, REAL, LABELS, rules=rules)
         rules = ReadRules(row_order="name", class_axis="devkit")
     assert read_predictions(path, REAL, LABELS, rules=rules).top1.tolist() == top1.tolist()
+
+
+def test_ids_of_the_development_kit_are_read_as_such_where_only_so_they_are_right(tmp_path):
+    ids = KIT_ID[real_looking(0.75)[:60]].tolist()
+    (found,) = read(tmp_path / "vit.csv", np.arange(60), index=["", *ids[1:]]).values()
+    assert found.top1.tolist() == real_looking(0.75)[1:60].tolist()
+    assert "Only as ids of the ImageNet challenge's development kit are they right." in found.intake.notes
+
+
+def test_beside_a_text_that_cannot_be_read_ids_of_the_development_kit_are_refused(tmp_path):
+    ids = KIT_ID[real_looking(0.75)[:60]] - 1
+    with pytest.raises(InputError, match="accuracy is at chance"):
+        read(tmp_path / "vit.csv", np.arange(60), index=ids, label=["Schleie"] * 60)

@@ -105,3 +105,7 @@ def test_an_unknown_name_is_refused_with_the_known_ones():
 
 def test_blank_lines_of_an_axis_are_no_positions(tmp_path):
     assert axis_from(tmp_path, f"\n{GOLDFISH}\n\n{TENCH}\n\n\n") == [1, 0]
+
+
+def test_numbers_beside_that_leave_a_place_out_are_no_order(tmp_path):
+    assert axis_from(tmp_path, f"0 {GOLDFISH}\n7 {TENCH}\n5 {SHARK}\n") == [1, 0, 2]

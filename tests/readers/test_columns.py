@@ -10,6 +10,7 @@ from imagenet_errors.readers.fields import fields_of
 IMAGES = ["a.JPEG", "b.JPEG"]
 CLASSES = [65, 970]
 OTHER = [3, 4]
+TOP2 = [[65, 1], [970, 2]]
 TEXTS = ["sea snake", "alp"]
 WNIDS = ["n01751748", "n09193705"]
 PROBS = [0.5, 0.25]
@@ -147,6 +148,10 @@ def test_two_columns_with_an_equal_right_are_asked_about(table, role):
         pytest.param({"foo": IMAGES, "bar": CLASSES, "baz": OTHER}, ["bar", "baz"], id="two by content"),
         pytest.param({"filename": IMAGES, "label": OTHER, "resnet50": CLASSES}, ["label", "resnet50"], id="the truth?"),
         pytest.param({"f": IMAGES, "label": TEXTS, "vit": CLASSES}, ["label", "vit"], id="a label of texts"),
+        pytest.param(
+            {"label": TEXTS, "wnid": WNIDS, "vit": CLASSES}, ["wnid", "vit"], id="by the wnid, if there is one"
+        ),
+        pytest.param({"f": IMAGES, "vit": TOP2, "resnet": TOP2[::-1]}, ["vit", "resnet"], id="two models' top-2"),
         pytest.param({"f": IMAGES, "class_0": CLASSES, "class_1": CLASSES[::-1]}, [], id="ranks are one claim"),
         pytest.param({"f": IMAGES, "class_0": CLASSES, "class_1": [65, 2]}, ["class_0", "class_1"], id="no ranks"),
     ],

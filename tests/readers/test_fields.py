@@ -47,9 +47,10 @@ def test_numbered_columns_with_a_gap_are_no_family():
 
 def test_many_columns_with_wnid_headers_are_one_class_axis_with_those_labels():
     wnids = [f"n{number:08d}" for number in np.random.default_rng(0).permutation(120)]
-    (axis,) = fields(**{wnid: [0.5] for wnid in wnids})
+    remark, axis = fields(**{wnids[0]: [0.5], "remark": ["dark"]}, **{wnid: [0.5] for wnid in wnids[1:]})
     assert axis.labels == tuple(wnids)
     assert axis.n_values == 120
+    assert remark.header == "remark"
 
 
 @pytest.mark.parametrize(
@@ -89,3 +90,15 @@ def test_a_family_goes_by_its_first_and_last_header():
 )
 def test_percent_signs_divide_by_a_hundred(cells, content):
     assert content_of(pa.array(cells)) is content
+
+
+@pytest.mark.parametrize(
+    ("cell", "headers"),
+    [
+        pytest.param({"bytes": b"\xff", "path": "a.JPEG"}, ["image"], id="a picture is its path"),
+        pytest.param({"bytes": b"\xff", "sha256": "ab"}, ["image.bytes", "image.sha256"], id="a picture without one"),
+        pytest.param({"name": "tench", "score": 0.5}, ["image.name", "image.score"], id="no picture"),
+    ],
+)
+def test_a_struct_stands_for_the_columns_inside_unless_it_is_a_picture(cell, headers):
+    assert [field.header for field in fields(image=[cell])] == headers
