@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from imagenet_errors.problems import InputError
-from imagenet_errors.readers.columns import choose_roles
+from imagenet_errors.readers.columns import choose_roles, image_names
 from imagenet_errors.readers.fields import fields_of
 
 IMAGES = ["a.JPEG", "b.JPEG"]
@@ -238,6 +238,22 @@ def test_a_table_of_several_models_is_refused():
 def test_image_names_alone_are_a_row_order():
     with pytest.raises(InputError, match=r"only image names.*--row-order"):
         roles({"column 1": IMAGES})
+
+
+@pytest.mark.parametrize(
+    ("table", "header"),
+    [
+        pytest.param({"note": TEXTS, "file_name": IMAGES}, "file_name", id="by its header"),
+        pytest.param({"sample": CLASSES, "where": TEXTS}, "sample", id="numbers of samples"),
+        pytest.param({"size": CLASSES, "where": TEXTS}, "where", id="the only texts"),
+        pytest.param({"where": TEXTS, "what": TEXTS[::-1]}, None, id="two columns of texts"),
+        pytest.param({"where_0": TEXTS, "where_1": TEXTS[::-1]}, None, id="a family of texts"),
+    ],
+)
+def test_the_names_in_a_list_of_images_are_called_so_or_the_only_texts(table, header):
+    fields = fields_of(list(table), [pa.array(values) for values in table.values()], where="val.csv")
+    found = image_names(fields, "val.csv")
+    assert (None if found is None else found.header) == header
 
 
 def test_no_class_is_needed_where_the_scores_lie_apart():
