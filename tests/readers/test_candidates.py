@@ -15,6 +15,7 @@ LABELS = imagenet_1k()
 REAL = read_real(LABELS)
 LABEL = val_labels().astype(int)
 RULES = ReadRules(allow_partial=True)
+KIT_ID = np.argsort(class_axis(DEVKIT, LABELS).class_at) + 1
 
 
 def read(path, rows, **columns):
@@ -51,12 +52,83 @@ def test_a_submission_is_read_where_the_images_prove_it_and_else_refused_with_fl
     random, top1 = np.random.default_rng(0), real_looking(0.3)
     if is_weak:
         top1 = np.where(random.random(len(top1)) < 0.6, random.integers(0, 1000, len(top1)), top1)
-    kit_id = np.argsort(class_axis(DEVKIT, LABELS).class_at) + 1
     path = tmp_path / "vit.txt"
-    np.savetxt(path, kit_id[(top1[:, None] + np.arange(5)) % 1000], fmt="%d")
+    np.savetxt(path, KIT_ID[(top1[:, None] + np.arange(5)) % 1000], fmt="%d")
     rules = ReadRules()
     if is_weak:
         with pytest.raises(InputError, match=r"laid out as a submission.*--row-order name and --class-axis devkit"):
             read_predictions(path, REAL, LABELS, rules=rules)
         rules = ReadRules(row_order="name", class_axis="devkit")
     assert read_predictions(path, REAL, LABELS, rules=rules).top1.tolist() == top1.tolist()
+
+
+def test_ids_of_the_development_kit_are_read_as_such_where_only_so_they_are_right(tmp_path):
+    ids = KIT_ID[real_looking(0.75)[:60]].tolist()
+    (found,) = read(tmp_path / "vit.csv", np.arange(60), index=["", *ids[1:]]).values()
+    assert found.top1.tolist() == real_looking(0.75)[1:60].tolist()
+    assert "Only as ids of the ImageNet challenge's development kit are they right." in found.intake.notes
+
+
+def test_beside_a_text_that_cannot_be_read_ids_of_the_development_kit_are_refused(tmp_path):
+    ids = KIT_ID[real_looking(0.75)[:60]] - 1
+    with pytest.raises(InputError, match="accuracy is at chance"):
+        read(tmp_path / "vit.csv", np.arange(60), index=ids, label=["Schleie"] * 60)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "is_noise", "taken"),
+    [
+        pytest.param(20, False, "index", id="the text is the truth"),
+        pytest.param(19, False, "label", id="too few rows to tell"),
+        pytest.param(20, True, "label", id="the index is nobody's"),
+    ],
+)
+def test_where_an_index_and_a_text_differ_the_text_is_read_unless_it_is_the_truth(tmp_path, n_rows, is_noise, taken):
+    rows = np.arange(n_rows)
+    index = (LABEL[rows] + 500) % 1000 if is_noise else real_looking(0.75)[rows]
+    wnids = np.asarray(LABELS.wnids)[LABEL[rows]]
+    (found,) = read(tmp_path / "vit.csv", rows, index=index, label=wnids).values()
+    assert found.top1.tolist() == (index if taken == "index" else LABEL[rows]).tolist()
+    assert f"the {taken} was taken" in " ".join(found.intake.notes)
+
+
+def test_without_names_too_the_text_is_read_where_the_index_differs(tmp_path):
+    top1 = real_looking(0.75)[:20]
+    (tmp_path / "order.txt").write_text("\n".join(val_file_names(np.arange(20) + 1).to_pylist()))
+    rows = [f"{(index + 500) % 1000},{LABELS.wnids[index]}" for index in top1]
+    (tmp_path / "vit.csv").write_text("\n".join(["index,label", *rows]))
+    rules = ReadRules(allow_partial=True, row_order=str(tmp_path / "order.txt"))
+    assert read_predictions(tmp_path / "vit.csv", REAL, LABELS, rules=rules).top1.tolist() == top1.tolist()
+
+
+def test_a_column_called_a_class_comes_before_one_that_may_be_a_model_unless_it_is_nearly_always_right(tmp_path):
+    rows = np.arange(100)
+    columns = {"class": real_looking(0.75)[rows], "vit": real_looking(0.5, seed=1)[rows]}
+    (found,) = read(tmp_path / "a.csv", rows, **columns).values()
+    assert found.top1.tolist() == columns["class"].tolist()
+    assert "Column 'vit' was not read as the prediction." in found.intake.notes
+    nearly = np.where(rows < 95, LABEL[rows], (LABEL[rows] + 1) % 1000)
+    with pytest.raises(InputError, match=r"'class' \(right in 95\.0%\), 'vit' \(right in"):
+        read(tmp_path / "b.csv", rows, **columns | {"class": nearly})
+
+
+def test_ids_of_the_development_kit_are_no_guess_against_a_stated_axis(tmp_path):
+    ids = KIT_ID[real_looking(0.75)[:60]]
+    read(tmp_path / "vit.csv", np.arange(60), index=ids)
+    with pytest.raises(InputError, match="accuracy is at chance"):
+        read_predictions(
+            tmp_path / "vit.csv", REAL, LABELS, rules=ReadRules(allow_partial=True, class_axis="imagenet-1k")
+        )
+
+
+@pytest.mark.parametrize("first", ["", "0"])
+def test_classes_on_a_stated_axis_may_count_from_1_unless_one_is_0(tmp_path, first):
+    names, top1 = val_file_names(np.arange(60) + 1).to_pylist(), real_looking(0.75)[1:60]
+    rows = [f"{name},{index}" for name, index in zip(names, [first, *KIT_ID[top1]], strict=True)]
+    (tmp_path / "vit.csv").write_text("\n".join(rows))
+    rules = ReadRules(allow_partial=True, class_axis=DEVKIT)
+    found = read_predictions(tmp_path / "vit.csv", REAL, LABELS, rules=rules)
+    if first == "0":
+        assert found.top1[1:].tolist() == class_axis(DEVKIT, LABELS).class_at[KIT_ID[top1]].tolist()
+    else:
+        assert found.top1.tolist() == top1.tolist()

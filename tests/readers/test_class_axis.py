@@ -1,13 +1,14 @@
 """Class axes: the class at each position of a model's outputs, by width, by name, or from a file of wnids."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from imagenet_errors.labels import imagenet_1k
+from imagenet_errors.labels import LabelSpace, imagenet_1k
 from imagenet_errors.problems import InputError
-from imagenet_errors.readers.class_axis import axis_names, class_axis
+from imagenet_errors.readers.class_axis import axis_names, axis_of_headers, class_axis
 
 LABELS = imagenet_1k()
 TENCH, GOLDFISH, SHARK = LABELS.wnids[:3]
@@ -105,3 +106,24 @@ def test_an_unknown_name_is_refused_with_the_known_ones():
 
 def test_blank_lines_of_an_axis_are_no_positions(tmp_path):
     assert axis_from(tmp_path, f"\n{GOLDFISH}\n\n{TENCH}\n\n\n") == [1, 0]
+
+
+def test_numbers_beside_that_leave_a_place_out_are_no_order(tmp_path):
+    assert axis_from(tmp_path, f"0 {GOLDFISH}\n7 {TENCH}\n5 {SHARK}\n") == [1, 0, 2]
+
+
+def test_of_classes_without_wnids_the_name_of_one_that_stands_twice_is_shown(tmp_path):
+    names = ("bolt", "nut", "pin")
+    (tmp_path / "axis.txt").write_text("bolt\npin\npin\n")
+    with pytest.raises(InputError, match=r"1 class named more than once .first: pin"):
+        class_axis(str(tmp_path / "axis.txt"), LabelSpace(("",) * 3, names, names, ("",) * 3))
+
+
+def test_headers_in_an_order_of_their_own_are_the_axis():
+    shifted = axis_of_headers([*LABELS.wnids[1:], "other"], LABELS, where=Path("vit.csv"))
+    assert shifted.class_at.tolist() == [*range(1, 1000), -1]
+
+
+def test_headers_that_call_two_columns_alike_are_refused():
+    with pytest.raises(InputError, match=rf"2 columns of scores called by a name .*first: {GOLDFISH}"):
+        axis_of_headers([GOLDFISH, TENCH, GOLDFISH], LABELS, where=Path("vit.csv"))

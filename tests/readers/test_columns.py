@@ -4,12 +4,13 @@ import pyarrow as pa
 import pytest
 
 from imagenet_errors.problems import InputError
-from imagenet_errors.readers.columns import choose_roles
+from imagenet_errors.readers.columns import choose_roles, image_names
 from imagenet_errors.readers.fields import fields_of
 
 IMAGES = ["a.JPEG", "b.JPEG"]
 CLASSES = [65, 970]
 OTHER = [3, 4]
+TOP2 = [[65, 1], [970, 2]]
 TEXTS = ["sea snake", "alp"]
 WNIDS = ["n01751748", "n09193705"]
 PROBS = [0.5, 0.25]
@@ -147,6 +148,10 @@ def test_two_columns_with_an_equal_right_are_asked_about(table, role):
         pytest.param({"foo": IMAGES, "bar": CLASSES, "baz": OTHER}, ["bar", "baz"], id="two by content"),
         pytest.param({"filename": IMAGES, "label": OTHER, "resnet50": CLASSES}, ["label", "resnet50"], id="the truth?"),
         pytest.param({"f": IMAGES, "label": TEXTS, "vit": CLASSES}, ["label", "vit"], id="a label of texts"),
+        pytest.param(
+            {"label": TEXTS, "wnid": WNIDS, "vit": CLASSES}, ["wnid", "vit"], id="by the wnid, if there is one"
+        ),
+        pytest.param({"f": IMAGES, "vit": TOP2, "resnet": TOP2[::-1]}, ["vit", "resnet"], id="two models' top-2"),
         pytest.param({"f": IMAGES, "class_0": CLASSES, "class_1": CLASSES[::-1]}, [], id="ranks are one claim"),
         pytest.param({"f": IMAGES, "class_0": CLASSES, "class_1": [65, 2]}, ["class_0", "class_1"], id="no ranks"),
     ],
@@ -233,6 +238,22 @@ def test_a_table_of_several_models_is_refused():
 def test_image_names_alone_are_a_row_order():
     with pytest.raises(InputError, match=r"only image names.*--row-order"):
         roles({"column 1": IMAGES})
+
+
+@pytest.mark.parametrize(
+    ("table", "header"),
+    [
+        pytest.param({"note": TEXTS, "file_name": IMAGES}, "file_name", id="by its header"),
+        pytest.param({"sample": CLASSES, "where": TEXTS}, "sample", id="numbers of samples"),
+        pytest.param({"size": CLASSES, "where": TEXTS}, "where", id="the only texts"),
+        pytest.param({"where": TEXTS, "what": TEXTS[::-1]}, None, id="two columns of texts"),
+        pytest.param({"where_0": TEXTS, "where_1": TEXTS[::-1]}, None, id="a family of texts"),
+    ],
+)
+def test_the_names_in_a_list_of_images_are_called_so_or_the_only_texts(table, header):
+    fields = fields_of(list(table), [pa.array(values) for values in table.values()], where="val.csv")
+    found = image_names(fields, "val.csv")
+    assert (None if found is None else found.header) == header
 
 
 def test_no_class_is_needed_where_the_scores_lie_apart():

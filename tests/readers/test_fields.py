@@ -46,10 +46,12 @@ def test_numbered_columns_with_a_gap_are_no_family():
 
 
 def test_many_columns_with_wnid_headers_are_one_class_axis_with_those_labels():
-    wnids = [f"n{number:08d}" for number in np.random.default_rng(0).permutation(120)]
-    (axis,) = fields(**{wnid: [0.5] for wnid in wnids})
+    wnids = [f"n{number:08d}" for number in np.random.default_rng(0).permutation(100)]
+    others = {"remark": ["dark"], "size": [[0.5, 1.5]]}
+    *apart, axis = fields(**{wnids[0]: [0.5]}, **others, **{wnid: [0.5] for wnid in wnids[1:]})
     assert axis.labels == tuple(wnids)
-    assert axis.n_values == 120
+    assert axis.n_values == 100
+    assert [field.header for field in apart] == ["remark", "size"]
 
 
 @pytest.mark.parametrize(
@@ -89,3 +91,45 @@ def test_a_family_goes_by_its_first_and_last_header():
 )
 def test_percent_signs_divide_by_a_hundred(cells, content):
     assert content_of(pa.array(cells)) is content
+
+
+@pytest.mark.parametrize(
+    ("cell", "headers"),
+    [
+        pytest.param({"bytes": b"\xff", "path": "a.JPEG"}, ["image"], id="a picture is its path"),
+        pytest.param({"bytes": b"\xff", "sha256": "ab"}, ["image.bytes", "image.sha256"], id="a picture without one"),
+        pytest.param({"name": "tench", "score": 0.5}, ["image.name", "image.score"], id="no picture"),
+    ],
+)
+def test_a_struct_stands_for_the_columns_inside_unless_it_is_a_picture(cell, headers):
+    assert [field.header for field in fields(image=[cell])] == headers
+
+
+@pytest.mark.parametrize(
+    ("columns", "joined"),
+    [
+        pytest.param({"cat": [0.5, 0.25], "dog": [0.25, 0.25], "cow": [0.25, 0.5]}, True, id="they do"),
+        pytest.param({"cat": [0.333], "dog": [0.333], "cow": [0.333]}, True, id="rounded"),
+        pytest.param({"cat": ["0.5"], "dog": ["0.25"], "cow": ["0.25"]}, True, id="written"),
+        pytest.param({"cat": [0.5, 0.25], "dog": [0.5, 0.75]}, False, id="two may do so by chance"),
+        pytest.param({"cat": [0.5, 0.5], "dog": [0.25, 0.5], "cow": [0.25, 0.5]}, False, id="not in each row"),
+        pytest.param({"cat": [1.5], "dog": [-0.75], "cow": [0.25]}, False, id="below 0"),
+        pytest.param({"cat": ["50 %"], "dog": ["25 %"], "cow": ["25 %"]}, False, id="in percent"),
+    ],
+)
+def test_three_columns_and_more_that_add_up_to_1_are_the_values_of_all_classes(columns, joined):
+    found = fields(**columns)
+    assert [field.header for field in found] == (["cat..cow"] if joined else list(columns))
+    assert found[0].labels == (tuple(columns) if joined else None)
+
+
+@pytest.mark.parametrize(
+    ("cells", "is_list"),
+    [
+        pytest.param(["[3]", "[4, 5]", "tench"], True, id="most are"),
+        pytest.param(["[3]", "tench"], False, id="half are not enough"),
+    ],
+)
+def test_texts_of_which_most_are_lists_are_parsed(cells, is_list):
+    (field,) = fields(answer=cells)
+    assert field.is_list == is_list

@@ -8,13 +8,13 @@ CASES = {
     Meaning.NAME: "filename file_name fileName image img_path path sample_files File",
     Meaning.WEAK_NAME: "id name key __key__ image_id imageId",
     Meaning.PREDICTION: "pred prediction predicted y_pred yhat top1 top_1 top_prediction predicted_class "
-    "pred_name predLabel argmax",
+    "pred_name predLabel argmax y_hat",
     Meaning.RANKS: "top5 top_5 topk",
     Meaning.CLASS: "index label class class_id class_index wnid synset label_name class_name image_label",
     Meaning.CONFIDENCE: "prob probability predicted_probability score conf logit top1_prob probs",
     Meaning.TRUTH: "target true y_true gt ground_truth true_label target_index y label_true is_correct",
     Meaning.IGNORED: "model failure_category top1_err rank img_size",
-    Meaning.UNKNOWN: "foo __index_level_0__ n01440764 17",
+    Meaning.UNKNOWN: "foo __index_level_0__ n01440764 17 cowboy_hat",
 }
 
 
