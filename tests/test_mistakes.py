@@ -135,7 +135,7 @@ def test_a_full_temporary_folder_ends_the_run_in_one_line(basis, val_images, tmp
 
 BAD_NAMES = [
     pytest.param(b"bad\xff.csv", "not UTF-8", id="not UTF-8"),
-    pytest.param(b"x" * 251 + b".csv", "251 bytes", id="251 bytes"),
+    pytest.param(b"x" * 248 + b".csv", "248 bytes, and 247 are the most", id="248 bytes"),
     pytest.param(b"a\\b.csv", "no name for a model", id="backslash"),
 ]
 
@@ -153,3 +153,9 @@ def test_a_bad_file_name_costs_its_model_only(basis, val_images, tmp_path, name,
     (failure,) = mistakes.failures
     assert told in failure.reason
     (failure.model + failure.file + failure.reason).encode()
+
+
+def test_a_name_as_long_as_its_file_of_verdicts_may_have_counts(basis, val_images, tmp_path):
+    longest = "x" * 247
+    mistakes, _ = gathered(basis, val_images.csv(tmp_path / f"{longest}.csv"))
+    assert [model.model for model in mistakes.models] == [longest]

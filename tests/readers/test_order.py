@@ -14,6 +14,7 @@ from imagenet_errors.readers.order import (
     common_ancestors,
     fits_clearly,
     fitting_shift,
+    folders_moved,
     is_chance,
     kinship,
     refuse,
@@ -136,6 +137,15 @@ def test_kinship_is_measured_against_shuffles_of_the_same_predictions():
     by_chance = [shared[label, random.permutation(top1)].mean() for _ in range(4_000)]
     expected = (shared[label, top1].mean() - np.mean(by_chance)) / np.std(by_chance)
     assert kinship(label, top1, LABELS) == pytest.approx(expected, rel=0.05)
+
+
+@pytest.mark.parametrize("away", [-3, 3], ids=["lower classes", "higher classes"])
+def test_moved_class_folders_are_told_from_renamed_classes_by_what_mistakes_are_kin_of(away):
+    label = np.repeat(np.arange(1000), 9)
+    top1 = np.where(np.random.default_rng(0).random(9_000) < 0.7, label, np.clip(label + away, 0, 999))
+    other = np.random.default_rng(1).permutation(1000)
+    assert folders_moved(other[label], top1, LABELS)
+    assert not folders_moved(label, other[top1], LABELS)
 
 
 def test_what_was_found_is_raised_with_the_file():

@@ -335,15 +335,6 @@ def _refuse_settings(resolved: Resolved, one: int, other: int, path: Path) -> No
     )
 
 
-def _folders(resolved: Resolved, *rows: np.int64) -> list[str]:
-    """Return the folders of rows that name one image, where they differ: variants of the images in one file."""
-    if resolved.raw.names is None:
-        return []
-    paths = [resolved.raw.names[int(row)].as_py().replace("\\", "/") for row in rows]
-    folders = [path.rpartition("/")[0] for path in paths]
-    return folders if all(folders) and len(set(folders)) > 1 else []
-
-
 def _class_in_row(resolved: Resolved, row: int) -> str:
     top1 = int(resolved.top1[row])
     return f"{'no usable class' if top1 < 0 else f'class {top1}'} in row {row + 1}"

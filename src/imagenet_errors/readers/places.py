@@ -113,7 +113,7 @@ def _share_without_kin(reading: Reading, chosen: NDArray[np.bool_]) -> float:
     if shared is None:
         raise ValueError("kinship of classes that are not in WordNet")
     anything = shared @ (reading.n_predicted / len(reading))
-    closest = np.partition(shared, -_CLOSEST - 1, axis=1)[:, -_CLOSEST - 1 : -1].mean(axis=1)
+    closest = np.sort(shared, axis=1)[:, -_CLOSEST - 1 : -1].mean(axis=1)  # without itself, which is the closest
     here, elsewhere = (
         _kinship(reading, each, shared, anything) / np.maximum(closest - anything, 1)[reading.label[each]]
         for each in (~reading.right & chosen, ~reading.right & ~chosen)
