@@ -74,8 +74,8 @@ CPU = "cpu.json"
 MOST_OBJECTS, MOST_USES = 6, 12
 PATCH = 45
 """Side of the pasted object in pixels, of 224."""
-N_TRIED, N_STRONGEST, CLOSE_UPS = 300, 96, (0.6, 0.45, 0.3)
-"""Pictures that are looked at, those that are pasted, and shares of their sides: few are known again at this size."""
+N_TRIED, CLOSE_UPS, ONE_IN = 300, (0.6, 0.45, 0.3), 9
+"""Pictures that are looked at, shares of their sides, and which part is pasted: few are known again at this size."""
 
 
 def main() -> str:
@@ -359,7 +359,7 @@ def strong_patches(args: Namespace, classifier: Classifier, n_tried: int) -> lis
         shown.append(classifier.transform(whole))
     labels = np.array([sure[name] for name in names] * len(CLOSE_UPS))
     p = probabilities(classifier, torch.stack(shown))[np.arange(len(labels)), labels]
-    return [(small[place], int(labels[place])) for place in np.argsort(-p, kind="stable")[:N_STRONGEST]]
+    return [(small[place], int(labels[place])) for place in np.argsort(-p, kind="stable")[: len(p) // ONE_IN]]
 
 
 def _middle(picture: Any, share: float) -> Any:

@@ -175,7 +175,7 @@ def locate(
         decoy=decoy,
         p_before=float(_softmax(whole)[prediction]),
         margin_before=float(whole[prediction] - whole[wanted].max()),
-        margin_map=single[:, prediction] - single[:, wanted].max(axis=1),
+        margin_map=_margins(single, prediction, wanted),
         search=search,
         decoy_search=aimed,
         chance_flip=chance_of_turning(picture, int(hidden.sum()), wanted, options=options),
@@ -210,8 +210,9 @@ def greedy(
 ) -> Search:
     """Hide the cell that brings the goal nearest, again and again, until it is the answer or ``limit`` are hidden.
 
-    ``first`` float32 [1 + n, C] are the logits with nothing hidden, then with each cell. Of equal cells the lowest
-    is taken.
+    The first cell is the one that the margin map names: what speaks most for the answer as it is. From then on the
+    goal's odds against all other classes decide. ``first`` float32 [1 + n, C] are the logits with nothing hidden, then
+    with each cell. Of equal cells the lowest is taken.
     """
     n = picture.n_cells
     level, *promises = _against(first, goal)
@@ -220,8 +221,8 @@ def greedy(
     hidden = np.zeros(n, dtype=np.bool_)
     order: list[int] = []
     answers: list[int] = []
+    best = int(np.argmin(_margins(first[1:], int(first[0].argmax()), goal)))
     while True:
-        best = _best(logits, against, goal)
         hidden[tried[best]] = True
         order.append(int(tried[best]))
         answers.append(int(np.argmax(logits[best])))
@@ -235,8 +236,15 @@ def greedy(
         trials[np.arange(len(tried)), tried] = True
         logits = picture.logits(trials)
         against = _against(logits, goal)
+        best = _best(logits, against, goal)
     n_to_turn = len(order) if answers[-1] in goal else None
     return Search(np.array(order, dtype=np.int16), np.array(answers, dtype=np.int16), n_to_turn)
+
+
+def _margins(logits: NDArray[np.float32], answer: int, goal: NDArray[np.integer]) -> NDArray[np.float32]:
+    """Return float32 [m]: the answer's logit less the best of the goal's."""
+    margins: NDArray[np.float32] = logits[:, answer] - logits[:, goal].max(axis=1)
+    return margins
 
 
 def _against(logits: NDArray[np.float32], goal: NDArray[np.integer]) -> NDArray[np.float64]:
