@@ -97,7 +97,9 @@ def test_own_checkpoints_are_never_deleted(hub, tmp_path):
 
 def test_fetching_what_is_there_needs_no_network(hub):
     put_into(hub)
-    fetch_weights(SPEC)
+    before = {path: path.stat().st_mtime_ns for path in hub.rglob("*")}
+    fetch_weights(SPEC)  # with no network it would be refused, as below
+    assert {path: path.stat().st_mtime_ns for path in hub.rglob("*")} == before
 
 
 def test_fetching_without_a_network_says_why(hub):
