@@ -156,3 +156,15 @@ def test_a_family_means_what_its_headers_share(headers, meaning):
 def test_three_to_twenty_columns_of_classes_without_headers_are_ranks(n, joined):
     found = fields(**{f"column {place + 1}": [place, 5 + place, 7 + place] for place in range(n)})
     assert len(found) == (1 if joined else n)
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        pytest.param([[3], [], [5], None], [3, None, 5, None], id="of one value"),
+        pytest.param([[3], [4, 5]], [[3], [4, 5]], id="of several"),
+    ],
+)
+def test_lists_of_one_value_a_row_are_those_values(cells, values):
+    (field,) = fields(index=cells)
+    assert field.members[0].to_pylist() == values
