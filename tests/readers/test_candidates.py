@@ -62,10 +62,23 @@ def test_a_submission_is_read_where_the_images_prove_it_and_else_refused_with_fl
     assert read_predictions(path, REAL, LABELS, rules=rules).top1.tolist() == top1.tolist()
 
 
+@pytest.mark.parametrize(("n_classes", "first_id", "is_submission"), [(5, 1, True), (6, 1, False), (5, 0, False)])
+def test_five_classes_a_line_from_1_without_names_are_laid_out_as_a_submission(
+    tmp_path, n_classes, first_id, is_submission
+):
+    ranks = (7 * np.arange(1000)[:, None] + np.arange(n_classes)) % 1000 + first_id
+    np.savetxt(tmp_path / "vit.txt", ranks, fmt="%d")
+    with pytest.raises(InputError) as refused:
+        read_predictions(tmp_path / "vit.txt", REAL, LABELS, rules=RULES)
+    assert ("laid out as a submission" in refused.value.what) == is_submission
+
+
 def test_ids_of_the_development_kit_are_read_as_such_where_only_so_they_are_right(tmp_path):
-    ids = KIT_ID[real_looking(0.75)[:60]].tolist()
-    (found,) = read(tmp_path / "vit.csv", np.arange(60), index=["", *ids[1:]]).values()
-    assert found.top1.tolist() == real_looking(0.75)[1:60].tolist()
+    rows = np.append(np.arange(60), 1044)
+    ids = KIT_ID[real_looking(0.75)[rows]].tolist()
+    assert max(ids) == 1000
+    (found,) = read(tmp_path / "vit.csv", rows, index=["", *ids[1:]]).values()
+    assert found.top1.tolist() == real_looking(0.75)[rows[1:]].tolist()
     assert "Only as ids of the ImageNet challenge's development kit are they right." in found.intake.notes
 
 

@@ -152,6 +152,9 @@ def test_two_columns_with_an_equal_right_are_asked_about(table, role):
             {"label": TEXTS, "wnid": WNIDS, "vit": CLASSES}, ["wnid", "vit"], id="by the wnid, if there is one"
         ),
         pytest.param({"f": IMAGES, "vit": TOP2, "resnet": TOP2[::-1]}, ["vit", "resnet"], id="two models' top-2"),
+        pytest.param({"label": OTHER, "vit": ["[65]", "[970]"]}, ["label", "vit"], id="lists of one"),
+        pytest.param({"label": OTHER, "vit": [[65], [970, 2]]}, [], id="lists of different lengths are no model's"),
+        pytest.param({"label": OTHER, "vit_0": CLASSES, "vit_1": CLASSES[::-1]}, [], id="a family is no model's"),
         pytest.param({"f": IMAGES, "class_0": CLASSES, "class_1": CLASSES[::-1]}, [], id="ranks are one claim"),
         pytest.param({"f": IMAGES, "class_0": CLASSES, "class_1": [65, 2]}, ["class_0", "class_1"], id="no ranks"),
     ],

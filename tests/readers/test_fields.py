@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 
 from imagenet_errors.readers.fields import Content, content_of, fields_of
+from imagenet_errors.readers.headers import Meaning
 
 
 def fields(**columns):
@@ -133,3 +134,37 @@ def test_three_columns_and_more_that_add_up_to_1_are_the_values_of_all_classes(c
 def test_texts_of_which_most_are_lists_are_parsed(cells, is_list):
     (field,) = fields(answer=cells)
     assert field.is_list == is_list
+
+
+@pytest.mark.parametrize(
+    ("headers", "meaning"),
+    [
+        pytest.param(("top1_class", "top2_class"), Meaning.RANKS, id="classes of a top-k"),
+        pytest.param(("top1_prob", "top2_prob"), Meaning.CONFIDENCE, id="values of a top-k"),
+        pytest.param(("class_0", "class_1"), Meaning.CLASS, id="classes of whatever"),
+        pytest.param(("first", "second"), Meaning.RANKS, id="ordinals alone"),
+        pytest.param(("first_prob", "second_prob"), Meaning.CONFIDENCE, id="values by ordinals"),
+        pytest.param(("vit_1", "vit_2"), Meaning.UNKNOWN, id="names"),
+    ],
+)
+def test_a_family_means_what_its_headers_share(headers, meaning):
+    (family,) = fields(**dict(zip(headers, ([3, 5], [4, 6]), strict=True)))
+    assert family.meaning is meaning
+
+
+@pytest.mark.parametrize(("n", "joined"), [(2, False), (3, True), (20, True), (21, False)])
+def test_three_to_twenty_columns_of_classes_without_headers_are_ranks(n, joined):
+    found = fields(**{f"column {place + 1}": [place, 5 + place, 7 + place] for place in range(n)})
+    assert len(found) == (1 if joined else n)
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        pytest.param([[3], [], [5], None], [3, None, 5, None], id="of one value"),
+        pytest.param([[3], [4, 5]], [[3], [4, 5]], id="of several"),
+    ],
+)
+def test_lists_of_one_value_a_row_are_those_values(cells, values):
+    (field,) = fields(index=cells)
+    assert field.members[0].to_pylist() == values

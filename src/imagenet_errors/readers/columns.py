@@ -315,10 +315,8 @@ def _is_single(field: Field) -> bool:
 
 
 def _is_top_k(field: Field) -> bool:
-    """Say whether a field holds lists of a few classes, equally many a row, as one of several models' top-k does."""
-    if not field.is_list or not 1 < field.n_values < WIDE:
-        return False
-    return bool(pc.all(pc.equal(pc.list_value_length(field.members[0]), field.n_values)).as_py())
+    """Say whether a field holds lists of classes, equally many a row, as one of several models' top-k does."""
+    return field.is_list and bool(pc.all(pc.equal(pc.list_value_length(field.members[0]), field.n_values)).as_py())
 
 
 def _best_of_texts(texts: Sequence[Field]) -> Field | None:

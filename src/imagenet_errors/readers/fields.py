@@ -220,8 +220,6 @@ def _parts(array: pa.Array) -> dict[str, pa.Array]:
 def plain(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Return a column as one array of a plain type: no dictionary, no large or view or fixed-size variant."""
     array = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    if isinstance(array, pa.ChunkedArray):
-        array = pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], type=array.type)
     if pt.is_dictionary(array.type):
         array = array.dictionary_decode()
     kind = array.type
