@@ -263,6 +263,19 @@ class TestLostRows:
         moved[lost] = moved[random.permutation(lost)]
         assert "between rows 20,001 and 30,000" in doubt(moved)
 
+    def test_in_a_small_file_a_third_of_the_rows_lost_is_told_too(self):
+        random, rows = np.random.default_rng(3), some(2_000, seed=3)
+        lost = rows[1_000:][random.random(1_000) < 0.35]
+        moved = self.TOP1.copy()
+        moved[lost] = moved[random.permutation(lost)]
+        assert "between rows 1,001 and 2,000" in doubt(moved, rows)
+
+    def test_in_class_folders_rows_that_are_right_by_chance_alone_are_told(self):
+        lost = BY_FOLDER[30_000:]
+        moved = self.TOP1.copy()
+        moved[lost] = moved[np.random.default_rng(0).permutation(lost)]
+        assert "between rows 30,001 and 50,000" in doubt(moved, BY_FOLDER)
+
     def test_classes_outside_wordnet_are_judged_by_chance_alone(self):
         texts = tuple(f"class {index}" for index in range(1000))
         own = LabelSpace(wnids=texts, names=texts, descriptions=texts, groups=("other",) * 1000)

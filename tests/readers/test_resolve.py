@@ -111,6 +111,14 @@ class TestIndexAndText:
         with pytest.raises(InputError, match=r"2 labels of 3 cannot be read .*first: row 1: happy.*--include-ind"):
             resolved(text=["happy", "sad", "tench"])
 
+    def test_they_are_so_from_half_of_the_rows_on(self):
+        with pytest.raises(InputError, match="1 label of 2 cannot be read"):
+            resolved(text=["happy", "tench"])
+        assert resolved(text=["happy", "goldfish", "tench"]).top1.tolist() == [-1, 1, 0]
+
+    def test_of_no_rows_there_is_nothing_to_refuse(self):
+        assert resolved(text=[]).top1.tolist() == []
+
 
 class TestAxes:
     @pytest.mark.parametrize("index", [1000, 21_000])
@@ -167,6 +175,25 @@ class TestScores:
         found = from_scores(one_hot(3, 0, 2, 1), axis_labels=(WNIDS[7], "n00007846", WNIDS[3]))
         assert found.top1[:2].tolist() == [7, 3]
         assert "2 that stand for one of the classes" in found.raw.notes[0]
+
+    @pytest.mark.parametrize(
+        ("axis_labels", "told"),
+        [
+            pytest.param(None, (), id="all of them, in order"),
+            pytest.param(WNIDS[::-1], (), id="all of them, in another order"),
+            pytest.param(
+                ("n00007846", *WNIDS[1:]),
+                (
+                    "1,000 outputs: the 999 that stand for one of the classes were used; 1 class of the 1,000 has none "
+                    "(first: 0 tench)",
+                ),
+                id="all but one",
+            ),
+        ],
+    )
+    def test_of_1000_outputs_only_what_they_lack_is_told(self, axis_labels, told):
+        notes = from_scores(one_hot(1000, 7, 8), axis_labels=axis_labels).raw.notes
+        assert tuple(note for note in notes if "outputs:" in note) == told
 
     def test_the_200_outputs_of_another_set_need_its_name(self):
         classes = class_axis("imagenet-a", LABELS).class_at

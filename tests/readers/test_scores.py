@@ -176,9 +176,22 @@ def test_labels_saved_beside_outputs_are_left_out_and_that_is_said(place, said):
     assert reduce_scores(kept).index.tolist() == LOGITS.argmax(axis=1).tolist()
 
 
-def test_whole_numbers_among_the_outputs_are_outputs():
-    for scores in (np.insert(LOGITS, 4, [3, 1, 7, 0, 2], axis=1), np.round(9 * PROBS), LOGITS):
-        assert without_labels(dense(scores)).notes == ()
+@pytest.mark.parametrize(
+    "scores",
+    [
+        pytest.param(np.insert(LOGITS, 4, [3, 1, 7, 0, 2], axis=1), id="in the middle"),
+        pytest.param(np.insert(LOGITS, 0, [3, 1, 10, 0, 2], axis=1), id="more than there are columns"),
+        pytest.param(np.insert(LOGITS, 0, 3, axis=1), id="the same in every row"),
+        pytest.param(np.insert(LOGITS[:1], 0, 3, axis=1), id="of a single row"),
+        pytest.param(np.insert(np.round(PROBS), 0, [3, 1, 7, 0, 2], axis=1), id="beside whole numbers"),
+        pytest.param(np.array([[3.0], [1], [7]]), id="alone"),
+        pytest.param(np.round(9 * PROBS), id="everywhere"),
+        pytest.param(LOGITS[:0], id="no rows"),
+        pytest.param(LOGITS, id="nowhere"),
+    ],
+)
+def test_whole_numbers_that_may_be_outputs_are_outputs(scores):
+    assert without_labels(dense(scores)).notes == ()
 
 
 def test_a_negative_value_anywhere_makes_a_row_logits():

@@ -36,6 +36,11 @@ def test_a_run_of_the_first_version_is_read(tmp_path):
     }
 
 
+def test_labels_that_the_run_itself_keeps_are_those_in_its_folder(tmp_path):
+    manifest = read_manifest(write(tmp_path, FIRST | {"more_annotations": ["/x/labels.csv", "labels.parquet"]}))
+    assert manifest.more_annotations == ["/x/labels.csv", str(tmp_path.resolve() / "labels.parquet")]
+
+
 @pytest.mark.parametrize(
     ("content", "what"),
     [
