@@ -18,6 +18,7 @@ from imagenet_errors.readers.order import (
     is_chance,
     kinship,
     refuse,
+    relabelled,
     suspicion,
 )
 
@@ -137,6 +138,25 @@ def test_kinship_is_measured_against_shuffles_of_the_same_predictions():
     by_chance = [shared[label, random.permutation(top1)].mean() for _ in range(4_000)]
     expected = (shared[label, top1].mean() - np.mean(by_chance)) / np.std(by_chance)
     assert kinship(label, top1, LABELS) == pytest.approx(expected, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "labels", "told"),
+    [
+        pytest.param(20, [(7, 7, 7, 7)], "100%", id="always one label"),
+        pytest.param(20, [(7, 7, 7, 8)], "50%", id="3 of 6 pairs"),
+        pytest.param(20, [(7, 7, 7, 7), (7, 7, 8, 9)], "58%", id="classes count alike: all pairs, and 1 of 6"),
+        pytest.param(20, [(7, 7, 8, 8)], "33%", id="2 of 6 pairs"),
+        pytest.param(20, [(7, 7, 8, 9)], "", id="1 of 6 pairs: as among mistakes"),
+        pytest.param(19, [(7, 7, 7, 7)], "", id="too few classes"),
+        pytest.param(40, [(7, 7), (7,)], "100%", id="classes predicted once have no pair"),
+        pytest.param(38, [(7, 7), (7,)], "", id="too few of those that have one"),
+    ],
+)
+def test_renamed_classes_show_in_how_often_one_prediction_has_one_label(n_classes, labels, told):
+    """``labels``: of the images that are called a class, for every class in turn."""
+    rows = [(label, top1) for top1 in range(n_classes) for label in labels[top1 % len(labels)]]
+    assert relabelled(*np.array(rows).T) == told
 
 
 @pytest.mark.parametrize("away", [-3, 3], ids=["lower classes", "higher classes"])
