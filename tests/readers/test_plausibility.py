@@ -301,6 +301,8 @@ class TestOrderInsideTheClasses:
     def test_another_order_is_told_though_accuracy_stays(self, rows):
         found = doubt(self.exchanged(), rows)
         assert "rows are in another order inside the classes. Pass --row-order FILE" in found
+        n_mistakes = len(reading(self.exchanged(), rows).other.wrong)
+        assert found.startswith(f"of {n_mistakes:,} mistakes between rows"), "all parts of the file are told"
 
     def test_one_row_late_is_told(self):
         late = self.TOP1.copy()
