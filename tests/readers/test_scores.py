@@ -118,9 +118,11 @@ def test_every_number_type_gives_the_same_top1(kind):
 
 
 def test_bfloat16_is_the_upper_half_of_float32():
-    exact = np.array([[0.25, 0.75], [0.5, -2.0]], dtype=np.float32)
+    exact = np.array([[0.25, 0.75], [0.625, 0.375]], dtype=np.float32)
     halves = (exact.view(np.uint32) >> 16).astype(np.uint16).view("V2")
-    assert reduce_scores(dense(halves)).index.tolist() == [1, 0]
+    reduced = reduce_scores(dense(halves))
+    assert reduced.index.tolist() == [1, 0]
+    assert reduced.confidence.tolist() == [0.75, 0.625]
 
 
 def test_float64_values_that_float32_would_merge_are_told_apart():
