@@ -78,8 +78,9 @@ class TestIndexAndText:
         assert reasons(found) == {"the label text means more than one class": [0]}
 
     def test_the_index_is_taken_where_the_text_is_no_class_name_or_missing(self):
-        found = resolved(index=[7, 8], text=["my own name", None])
-        assert (found.top1.tolist(), found.n_disagree, found.raw.notes) == ([7, 8], 0, ())
+        for text in ("my own name", "drake"):
+            found = resolved(index=[97, 8], text=[text, None])
+            assert (found.top1.tolist(), found.n_disagree, found.raw.notes) == ([97, 8], 0, ())
 
     def test_a_wnid_outside_the_classes_is_invalid_whatever_the_index(self):
         found = resolved(index=[3, 0, 1], text=["n00007846", *WNIDS[:2]])
