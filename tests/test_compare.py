@@ -75,6 +75,10 @@ def test_gained_and_lost_are_counted_by_type_with_overlaps_among_the_errors(val_
     assert (found.multi_label.only_first, found.multi_label.only_second) == (0, 1)
     assert (found.severe.only_first, found.severe.only_second) == (0, 1)
     assert found.same_error_share == 1 / 2
+    back = run.compare("two", "one")
+    assert (back.gained, back.lost, back.same_error_share) == (found.lost, found.gained, 1 / 2)
+    assert (back.multi_label.only_first, back.multi_label.only_second) == (1, 0)
+    assert (back.severe.only_first, back.severe.only_second) == (1, 0)
 
 
 def test_a_type_that_did_not_run_is_none(run):
