@@ -255,6 +255,12 @@ class TestLostRows:
         rows = some(n)
         assert "belong to other rows" in doubt(self.slipped(n // 2, n, rows), rows)
 
+    def test_three_blocks_of_fifty_rows_are_the_least_and_fewer_are_said_to_be_unchecked(self):
+        rows = some(150)
+        assert "between rows 101 and 150" in doubt(self.slipped(100, 150, rows), rows)
+        assert doubt(self.slipped(100, 149, rows[:149]), rows[:149]) == ""
+        assert "rows that slipped from some row on" in notes(self.slipped(100, 149, rows[:149]), rows[:149])
+
     @pytest.mark.parametrize("share", [0.3, 0.6])
     def test_so_are_stretches_where_only_some_rows_are_lost(self, share):
         random, rows = np.random.default_rng(0), np.arange(20_000, 30_000)
