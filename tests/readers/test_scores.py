@@ -178,6 +178,11 @@ def test_labels_saved_beside_outputs_are_left_out_and_that_is_said(place, said):
     assert reduce_scores(kept).index.tolist() == LOGITS.argmax(axis=1).tolist()
 
 
+def test_so_they_are_where_half_of_the_columns_are_whole_numbers():
+    half = np.column_stack([[3, 1, 7, 0, 2], np.zeros((5, 3)), LOGITS[:, :4]])
+    assert "The first of 8 columns holds whole numbers" in without_labels(dense(half)).notes[0]
+
+
 @pytest.mark.parametrize(
     "scores",
     [
