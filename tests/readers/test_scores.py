@@ -88,6 +88,12 @@ def test_rows_without_a_prediction_are_listed_by_reason():
     assert reduced.n_ties == 1
 
 
+def test_a_row_whose_kept_columns_are_all_masked_has_no_prediction_and_no_confidence():
+    reduced = reduce_scores(dense([[3.0, -INF, -INF], [3.0, 1.0, -INF]]), np.array([1, 2]))
+    assert reduced.index.tolist() == [-1, 0]
+    assert np.isnan(reduced.confidence).tolist() == [True, False]
+
+
 def test_a_stated_class_is_kept_and_a_disagreement_is_counted():
     reduced = reduce_scores(dense([[0.4, 0.6], [0.4, 0.6]], index=np.array([1, 0])))
     assert reduced.index.tolist() == [1, 0]
