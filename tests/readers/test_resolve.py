@@ -177,6 +177,11 @@ class TestScores:
         assert found.top1[:2].tolist() == [7, 3]
         assert "2 that stand for one of the classes" in found.raw.notes[0]
 
+    def test_rows_without_a_usable_output_are_no_labels_that_cannot_be_read(self):
+        found = from_scores([[1.0, 2.0], [np.nan, 1.0]], axis_labels=WNIDS[:2])
+        assert found.top1.tolist() == [1, -1]
+        assert reasons(found) == {"an output is NaN": [1]}
+
     @pytest.mark.parametrize(
         ("axis_labels", "told"),
         [
