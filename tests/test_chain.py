@@ -165,6 +165,24 @@ def test_a_stage_whose_evidence_is_about_none_of_its_cases_has_not_run():
     assert "none of the 1 cases" in useful.not_run["fine_grained_oov"]
 
 
+def test_a_stage_that_no_case_came_to_is_not_useless():
+    chain = build_chain(whole_evidence())
+    walk = chain.ask(one_case({SOFA, TABBY}, TABBY))
+    assert chain.without_useless(walk) is chain
+
+
+def test_a_step_says_a_sentence_for_each_case_that_came_to_it_and_nothing_where_it_did_not_run():
+    images = annotations((SOFA, {SOFA}), (TABBY, {TABBY}), (MUG, {MUG}))
+    cases = cases_of(images, np.arange(3), np.array([SOFA, TIGER_CAT, BEAGLE], dtype=np.int16))
+    steps = {step.name: step for step in build_chain(whole_evidence(oov=None)).ask(cases).steps}
+    assert steps["fine_grained"].says(cases, CLASS_NAMES).to_pylist() == [
+        "tiger cat and tabby are both cats.",
+        "No superclass holds beagle and any of: mug.",
+    ]
+    with pytest.raises(ValueError, match="fine_grained_oov did not run"):
+        steps["fine_grained_oov"].says(cases, CLASS_NAMES)
+
+
 @pytest.mark.parametrize(
     ("accepted", "prediction", "parts", "expected"),
     [

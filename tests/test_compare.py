@@ -1,6 +1,7 @@
 """Two models beside each other: counted on common images, tested exactly, and never across what was not measured."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -74,6 +75,10 @@ def test_gained_and_lost_are_counted_by_type_with_overlaps_among_the_errors(val_
     assert (found.multi_label.only_first, found.multi_label.only_second) == (0, 1)
     assert (found.severe.only_first, found.severe.only_second) == (0, 1)
     assert found.same_error_share == 1 / 2
+    back = run.compare("two", "one")
+    assert (back.gained, back.lost, back.same_error_share) == (found.lost, found.gained, 1 / 2)
+    assert (back.multi_label.only_first, back.multi_label.only_second) == (1, 0)
+    assert (back.severe.only_first, back.severe.only_second) == (1, 0)
 
 
 def test_a_type_that_did_not_run_is_none(run):
@@ -87,6 +92,26 @@ def test_runs_of_other_annotations_are_said_to_be_so(run, val_images, tmp_path):
     ie.evaluate({"one": (val_images.names, val_images.top1)}, others, out=tmp_path / "second")
     comparison = compare((run.folder, "one"), (tmp_path / "second", None))
     assert any("different annotations: annotations.csv and others.csv" in note for note in comparison.notes)
+
+
+def test_in_what_two_runs_differ_is_said_whichever_comes_first(run, tmp_path):
+    other = tmp_path / "other"
+    shutil.copytree(run.folder, other)
+    facts = json.loads((run.folder / "run.json").read_text(encoding="utf-8"))
+    for fact, value, told in (
+        ("dataset", "sketches", "The runs are of different data sets: {} and {}."),
+        ("label_set", "anew", "The runs were judged by different annotations: {} and {}."),
+        ("class_rule", "the best of 3", "The models chose differently: {}, and {}."),
+        ("class_rule", "", "The models chose differently: {}, and {}."),
+        ("stage_order", facts["stage_order"][:-1], "The runs asked different stages; types that did not run in both"),
+        ("command", ["evaluate"], ""),
+    ):
+        (other / "run.json").write_text(json.dumps(facts | {fact: value}), encoding="utf-8")
+        sides, said = ((run.folder, "one"), (other, "one")), [facts[fact], value or "not known"]
+        for _ in range(2):
+            notes = " ".join(compare(*sides).notes)
+            assert notes.startswith(told.format(*said)) if told else not notes
+            sides, said = sides[::-1], said[::-1]
 
 
 def test_runs_without_common_images_have_rates_alone(run, val_images, tmp_path):

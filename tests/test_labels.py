@@ -78,6 +78,7 @@ def test_people_may_write_a_class_as_they_like(written, index):
         pytest.param("crane", "134 (crane (wading bird)) or 517 (crane (lifting device))", id="two classes"),
         pytest.param("panther", "names 2 classes", id="a lemma of two"),
         pytest.param("sea snak", "Did you mean sea snake", id="a slip"),
+        pytest.param("hammerhed", "Did you mean hammerhead or hammer or hammerhead shark?", id="the three closest"),
         pytest.param("1000", "no class '1000'", id="beyond the last"),
     ],
 )

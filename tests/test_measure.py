@@ -104,6 +104,14 @@ def test_a_group_without_images_has_no_accuracy():
     assert measures.counts.sum() == 0
 
 
+def test_no_images_are_of_no_label_and_give_no_accuracy():
+    parted = strata(np.array([], dtype=np.int16), np.ones((2, 0), dtype=bool))
+    assert parted.by_label(parted.counts(np.array([], dtype=np.int8), 3)).shape == (2, 0, 3)
+    measures = measure(np.array([], dtype=np.int8), parted, groups=("all", "some"))
+    assert measures.n_evaluated.tolist() == [0, 0]
+    assert np.isnan([measures.mla, measures.top1_accuracy]).all()
+
+
 def test_multi_label_errors_are_the_types_from_fine_grained_on():
     assert [name for name, wrong in zip(ERROR_TYPES, IS_MULTI_LABEL_ERROR, strict=True) if wrong] == [
         "fine_grained",

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from imagenet_errors.tables import Annotations, Finding, Ragged, case_codes, cases_of
+from imagenet_errors.tables import Annotations, Finding, Ragged, case_codes, cases_of, split_codes
 
 LISTS = st.lists(st.lists(st.integers(0, 999), max_size=4), max_size=6)
 
@@ -66,6 +66,30 @@ def test_problematic_images_and_those_without_labels_do_not_count(annotations):
     assert annotations.evaluated.tolist() == [False, False, True]
 
 
+@pytest.mark.parametrize(
+    ("rejected_labels", "evaluated", "correct"),
+    [
+        pytest.param("exclude", [True, False, False], [True, True, True], id="images of rejected labels do not count"),
+        pytest.param("judge", [True, False, True], [True, False, False], id="a rejected label is a mistake"),
+        pytest.param("trust", [True, False, True], [True, True, True], id="a rejected label is right"),
+    ],
+)
+def test_a_label_that_is_none_of_the_accepted_ones_is_rejected(rejected_labels, evaluated, correct):
+    """What is accepted: the label and another, nothing at all, another alone."""
+    images = Annotations(
+        name="toy",
+        file_names=pa.array(["a", "b", "c"]),
+        label=np.array([0, 1, 2], dtype=np.int16),
+        accepted=Ragged.of([[0, 3], [], [5]]),
+        problematic=np.zeros(3, dtype=bool),
+        rejected_labels=rejected_labels,
+    )
+    assert images.label_is_rejected.tolist() == [False, False, True]
+    assert images.evaluated.tolist() == evaluated
+    assert images.is_correct(np.arange(3), images.label).tolist() == correct
+    assert not images.is_correct(np.array([0, 2]), np.array([3, 5])).any()
+
+
 def test_cases_know_what_the_annotations_say_of_their_images(annotations):
     cases = cases_of(annotations, np.array([2, 0]), np.array([7, 1], dtype=np.int16))
     assert cases.label.tolist() == [2, 0]
@@ -79,6 +103,11 @@ def test_codes_tell_cases_apart_and_sort_by_image_then_class():
     codes = case_codes(rows, prediction)
     assert (np.diff(codes) > 0).all()
     assert case_codes(np.array([49_999], dtype=np.int32), np.array([999], dtype=np.int16)) > 2**30
+
+
+def test_codes_are_split_into_what_they_were_made_of():
+    rows, prediction = np.array([0, 1, 49_999, 2_000_000]), np.array([999, 0, 32_767, 17])
+    assert [part.tolist() for part in split_codes(case_codes(rows, prediction))] == [rows.tolist(), prediction.tolist()]
 
 
 def test_a_finding_keeps_its_columns_together():

@@ -36,10 +36,10 @@ def combined(sets: Sequence[Annotations], how: str) -> Annotations:
     codes, n_accepting = np.unique(
         row_codes(owners, np.concatenate([each.accepted.values for each in sets])), return_counts=True
     )
-    n_naming = np.bincount(np.concatenate(rows), minlength=len(names))
+    kept = np.arange(len(names))
     if how == "intersection":
         codes = codes[n_accepting == len(sets)]
-    kept = np.flatnonzero(n_naming == len(sets) if how == "intersection" else n_naming > 0)
+        kept = np.flatnonzero(np.bincount(np.concatenate(rows), minlength=len(names)) == len(sets))
     problematic = np.zeros(len(names), dtype=np.bool_)
     for each, place in zip(sets, rows, strict=True):
         problematic[place[each.problematic]] = True

@@ -190,6 +190,35 @@ class TestRowsWithoutNames:
             predictions(label, annotations=annotated(names, label), rules=MatchRules())
 
 
+class TestDistributedSampler:
+    """It repeats the first images until all workers have equally many; the rows may lie worker by worker."""
+
+    def of(self, n_images, n_more, n_workers=1):
+        names, label = [f"{number:04}.jpeg" for number in range(n_images)], np.arange(n_images)
+        top1 = np.where(label % 5, label, (label + 7) % n_images)
+        order = np.concatenate([np.arange(worker, n_images + n_more, n_workers) for worker in range(n_workers)])
+        found = predictions(np.append(top1, top1[:n_more])[order], annotations=annotated(names, label))
+        assert found.top1.tolist() == top1.tolist()
+        return " ".join(found.intake.notes)
+
+    @pytest.mark.parametrize(
+        ("n_more", "n_workers", "told"),
+        [
+            pytest.param(8, 1, "8 rows of padding", id="padding behind"),
+            pytest.param(20, 1, "20 rows of padding", id="as much as there may be"),
+            pytest.param(8, 16, "8 rows of padding", id="16 workers with padding"),
+            pytest.param(0, 2, "worker by worker", id="2 workers without"),
+        ],
+    )
+    def test_a_thousand_images_tell_how_they_were_shared(self, n_more, n_workers, told):
+        assert f"as a distributed sampler gives it ({told})" in self.of(1_000, n_more, n_workers)
+
+    @pytest.mark.parametrize(("n_images", "n_more"), [(1_000, 21), (999, 6)], ids=["too much padding", "fewer images"])
+    def test_more_padding_or_fewer_images_could_be_anything(self, n_images, n_more):
+        with pytest.raises(InputError, match=f"{n_images + n_more:,} rows without image names"):
+            self.of(n_images, n_more)
+
+
 class TestIntegerIds:
     @pytest.mark.parametrize("base", [0, 1])
     def test_they_count_from_0_or_1_as_fits(self, base):

@@ -18,6 +18,7 @@ from imagenet_errors.readers.order import (
     is_chance,
     kinship,
     refuse,
+    relabelled,
     suspicion,
 )
 
@@ -53,8 +54,9 @@ class TestBySize:
 
     def test_permuted_rows_are_not(self, n_rows):
         label, top1, random = model(n_rows)
-        found = doubt(label, random.permutation(top1))
-        assert "accuracy is at chance" in found.what
+        permuted = random.permutation(top1)
+        found = doubt(label, permuted)
+        assert f"accuracy is at chance ({np.mean(permuted == label):.2%})" in found.what
         assert "--row-order" in found.fix
         assert "--no-check-order" in found.fix
 
@@ -67,7 +69,9 @@ class TestBySize:
     def test_a_background_class_in_front_is_told_with_its_flag(self, n_rows):
         label, top1, _ = model(n_rows)
         found = doubt(label, top1 + 1)
-        assert "class indices are shifted" in found.what
+        as_written, shifted = (f"{np.mean(top1 + by == label):.2%}" for by in (1, 0))
+        said = f"shifted: {as_written} are right as written, {shifted} with every class index -1"
+        assert found.what == f"class indices are {said}"
         assert "--class-axis 1001" in found.fix
 
     def test_indices_one_too_low_are_told(self, n_rows):
@@ -119,7 +123,8 @@ def test_a_weak_model_on_hard_images_is_plausible():
         pytest.param(50_000, 50, True, id="one in a thousand"),
         pytest.param(50_000, 1_000, True, id="2 percent"),
         pytest.param(50_000, 1_100, False, id="more"),
-        pytest.param(50, 3, True, id="3 of 50"),
+        pytest.param(50, 5, True, id="5 of 50"),
+        pytest.param(50, 6, False, id="6 of 50: four deviations and one above the one that luck gives"),
         pytest.param(50, 25, False, id="half of 50"),
         pytest.param(0, 0, True, id="nothing"),
     ],
@@ -137,6 +142,25 @@ def test_kinship_is_measured_against_shuffles_of_the_same_predictions():
     by_chance = [shared[label, random.permutation(top1)].mean() for _ in range(4_000)]
     expected = (shared[label, top1].mean() - np.mean(by_chance)) / np.std(by_chance)
     assert kinship(label, top1, LABELS) == pytest.approx(expected, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "labels", "told"),
+    [
+        pytest.param(20, [(7, 7, 7, 7)], "100%", id="always one label"),
+        pytest.param(20, [(7, 7, 7, 8)], "50%", id="3 of 6 pairs"),
+        pytest.param(20, [(7, 7, 7, 7), (7, 7, 8, 9)], "58%", id="classes count alike: all pairs, and 1 of 6"),
+        pytest.param(20, [(7, 7, 8, 8)], "33%", id="2 of 6 pairs"),
+        pytest.param(20, [(7, 7, 8, 9)], "", id="1 of 6 pairs: as among mistakes"),
+        pytest.param(19, [(7, 7, 7, 7)], "", id="too few classes"),
+        pytest.param(40, [(7, 7), (7,)], "100%", id="classes predicted once have no pair"),
+        pytest.param(38, [(7, 7), (7,)], "", id="too few of those that have one"),
+    ],
+)
+def test_renamed_classes_show_in_how_often_one_prediction_has_one_label(n_classes, labels, told):
+    """``labels``: of the images that are called a class, for every class in turn."""
+    rows = [(label, top1) for top1 in range(n_classes) for label in labels[top1 % len(labels)]]
+    assert relabelled(*np.array(rows).T) == told
 
 
 @pytest.mark.parametrize("away", [-3, 3], ids=["lower classes", "higher classes"])

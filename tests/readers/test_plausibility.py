@@ -159,10 +159,10 @@ class TestNarrowClasses:
         assert "went through bfloat16" in doubt(self.TOP1 // step * step, EVERY[:300])
 
     def test_a_head_of_ten_classes_is_told(self):
-        n_beyond = int((LABEL[:300] > 9).sum())
-        assert f"no class above 9 is predicted, though {n_beyond} of 300 images" in doubt(self.TOP1 % 10, EVERY[:300])
-        n_beyond = int((LABEL[:300] > 10).sum())
-        assert f"no class above 10 is predicted, though {n_beyond} of 300 images" in doubt(self.TOP1 % 11, EVERY[:300])
+        for largest in (9, 10):
+            n_beyond = int((LABEL[:3_000] > largest).sum())
+            found = doubt(self.TOP1 % (largest + 1), EVERY[:3_000])
+            assert f"no class above {largest} is predicted, though {n_beyond:,} of 3,000 images" in found
         assert "--class-axis" in doubt(self.TOP1 % 10, EVERY[:300])
 
     def test_so_is_a_head_of_two_but_of_one_class_nothing_can_be_told(self):
@@ -255,6 +255,12 @@ class TestLostRows:
         rows = some(n)
         assert "belong to other rows" in doubt(self.slipped(n // 2, n, rows), rows)
 
+    def test_three_blocks_of_fifty_rows_are_the_least_and_fewer_are_said_to_be_unchecked(self):
+        rows = some(150)
+        assert "between rows 101 and 150" in doubt(self.slipped(100, 150, rows), rows)
+        assert doubt(self.slipped(100, 149, rows[:149]), rows[:149]) == ""
+        assert "rows that slipped from some row on" in notes(self.slipped(100, 149, rows[:149]), rows[:149])
+
     @pytest.mark.parametrize("share", [0.3, 0.6])
     def test_so_are_stretches_where_only_some_rows_are_lost(self, share):
         random, rows = np.random.default_rng(0), np.arange(20_000, 30_000)
@@ -262,6 +268,27 @@ class TestLostRows:
         moved = self.TOP1.copy()
         moved[lost] = moved[random.permutation(lost)]
         assert "between rows 20,001 and 30,000" in doubt(moved)
+
+    def test_in_a_small_file_a_third_of_the_rows_lost_is_told_too(self):
+        random, rows = np.random.default_rng(3), some(2_000, seed=3)
+        lost = rows[1_000:][random.random(1_000) < 0.35]
+        moved = self.TOP1.copy()
+        moved[lost] = moved[random.permutation(lost)]
+        assert "between rows 1,001 and 2,000" in doubt(moved, rows)
+
+    def test_a_stretch_of_hard_images_is_plausible_though_half_of_its_mistakes_are_no_kin(self):
+        random = np.random.default_rng(0)
+        hard = random.choice(np.flatnonzero(self.TOP1 != LABEL), 4_000, replace=False)
+        strange = hard[random.random(len(hard)) < 0.5]
+        mistaken = self.TOP1.copy()
+        mistaken[strange] = mistaken[random.permutation(strange)]
+        assert doubt(mistaken, np.insert(np.setdiff1d(EVERY, hard), 20_000, hard)) == ""
+
+    def test_in_class_folders_rows_that_are_right_by_chance_alone_are_told(self):
+        lost = BY_FOLDER[30_000:]
+        moved = self.TOP1.copy()
+        moved[lost] = moved[np.random.default_rng(0).permutation(lost)]
+        assert "between rows 30,001 and 50,000" in doubt(moved, BY_FOLDER)
 
     def test_classes_outside_wordnet_are_judged_by_chance_alone(self):
         texts = tuple(f"class {index}" for index in range(1000))
@@ -288,6 +315,8 @@ class TestOrderInsideTheClasses:
     def test_another_order_is_told_though_accuracy_stays(self, rows):
         found = doubt(self.exchanged(), rows)
         assert "rows are in another order inside the classes. Pass --row-order FILE" in found
+        n_mistakes = len(reading(self.exchanged(), rows).other.wrong)
+        assert found.startswith(f"of {n_mistakes:,} mistakes between rows"), "all parts of the file are told"
 
     def test_one_row_late_is_told(self):
         late = self.TOP1.copy()

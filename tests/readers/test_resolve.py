@@ -78,8 +78,9 @@ class TestIndexAndText:
         assert reasons(found) == {"the label text means more than one class": [0]}
 
     def test_the_index_is_taken_where_the_text_is_no_class_name_or_missing(self):
-        found = resolved(index=[7, 8], text=["my own name", None])
-        assert (found.top1.tolist(), found.n_disagree, found.raw.notes) == ([7, 8], 0, ())
+        for text in ("my own name", "drake"):
+            found = resolved(index=[97, 8], text=[text, None])
+            assert (found.top1.tolist(), found.n_disagree, found.raw.notes) == ([97, 8], 0, ())
 
     def test_a_wnid_outside_the_classes_is_invalid_whatever_the_index(self):
         found = resolved(index=[3, 0, 1], text=["n00007846", *WNIDS[:2]])
@@ -110,6 +111,14 @@ class TestIndexAndText:
     def test_labels_of_another_kind_are_refused(self):
         with pytest.raises(InputError, match=r"2 labels of 3 cannot be read .*first: row 1: happy.*--include-ind"):
             resolved(text=["happy", "sad", "tench"])
+
+    def test_they_are_so_from_half_of_the_rows_on(self):
+        with pytest.raises(InputError, match="1 label of 2 cannot be read"):
+            resolved(text=["happy", "tench"])
+        assert resolved(text=["happy", "goldfish", "tench"]).top1.tolist() == [-1, 1, 0]
+
+    def test_of_no_rows_there_is_nothing_to_refuse(self):
+        assert resolved(text=[]).top1.tolist() == []
 
 
 class TestAxes:
@@ -167,6 +176,30 @@ class TestScores:
         found = from_scores(one_hot(3, 0, 2, 1), axis_labels=(WNIDS[7], "n00007846", WNIDS[3]))
         assert found.top1[:2].tolist() == [7, 3]
         assert "2 that stand for one of the classes" in found.raw.notes[0]
+
+    def test_rows_without_a_usable_output_are_no_labels_that_cannot_be_read(self):
+        found = from_scores([[1.0, 2.0], [np.nan, 1.0]], axis_labels=WNIDS[:2])
+        assert found.top1.tolist() == [1, -1]
+        assert reasons(found) == {"an output is NaN": [1]}
+
+    @pytest.mark.parametrize(
+        ("axis_labels", "told"),
+        [
+            pytest.param(None, (), id="all of them, in order"),
+            pytest.param(WNIDS[::-1], (), id="all of them, in another order"),
+            pytest.param(
+                ("n00007846", *WNIDS[1:]),
+                (
+                    "1,000 outputs: the 999 that stand for one of the classes were used; 1 class of the 1,000 has none "
+                    "(first: 0 tench)",
+                ),
+                id="all but one",
+            ),
+        ],
+    )
+    def test_of_1000_outputs_only_what_they_lack_is_told(self, axis_labels, told):
+        notes = from_scores(one_hot(1000, 7, 8), axis_labels=axis_labels).raw.notes
+        assert tuple(note for note in notes if "outputs:" in note) == told
 
     def test_the_200_outputs_of_another_set_need_its_name(self):
         classes = class_axis("imagenet-a", LABELS).class_at

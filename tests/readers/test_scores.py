@@ -88,6 +88,12 @@ def test_rows_without_a_prediction_are_listed_by_reason():
     assert reduced.n_ties == 1
 
 
+def test_a_row_whose_kept_columns_are_all_masked_has_no_prediction_and_no_confidence():
+    reduced = reduce_scores(dense([[3.0, -INF, -INF], [3.0, 1.0, -INF]]), np.array([1, 2]))
+    assert reduced.index.tolist() == [-1, 0]
+    assert np.isnan(reduced.confidence).tolist() == [True, False]
+
+
 def test_a_stated_class_is_kept_and_a_disagreement_is_counted():
     reduced = reduce_scores(dense([[0.4, 0.6], [0.4, 0.6]], index=np.array([1, 0])))
     assert reduced.index.tolist() == [1, 0]
@@ -118,9 +124,11 @@ def test_every_number_type_gives_the_same_top1(kind):
 
 
 def test_bfloat16_is_the_upper_half_of_float32():
-    exact = np.array([[0.25, 0.75], [0.5, -2.0]], dtype=np.float32)
+    exact = np.array([[0.25, 0.75], [0.625, 0.375]], dtype=np.float32)
     halves = (exact.view(np.uint32) >> 16).astype(np.uint16).view("V2")
-    assert reduce_scores(dense(halves)).index.tolist() == [1, 0]
+    reduced = reduce_scores(dense(halves))
+    assert reduced.index.tolist() == [1, 0]
+    assert reduced.confidence.tolist() == [0.75, 0.625]
 
 
 def test_float64_values_that_float32_would_merge_are_told_apart():
@@ -176,9 +184,27 @@ def test_labels_saved_beside_outputs_are_left_out_and_that_is_said(place, said):
     assert reduce_scores(kept).index.tolist() == LOGITS.argmax(axis=1).tolist()
 
 
-def test_whole_numbers_among_the_outputs_are_outputs():
-    for scores in (np.insert(LOGITS, 4, [3, 1, 7, 0, 2], axis=1), np.round(9 * PROBS), LOGITS):
-        assert without_labels(dense(scores)).notes == ()
+def test_so_they_are_where_half_of_the_columns_are_whole_numbers():
+    half = np.column_stack([[3, 1, 7, 0, 2], np.zeros((5, 3)), LOGITS[:, :4]])
+    assert "The first of 8 columns holds whole numbers" in without_labels(dense(half)).notes[0]
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        pytest.param(np.insert(LOGITS, 4, [3, 1, 7, 0, 2], axis=1), id="in the middle"),
+        pytest.param(np.insert(LOGITS, 0, [3, 1, 10, 0, 2], axis=1), id="more than there are columns"),
+        pytest.param(np.insert(LOGITS, 0, 3, axis=1), id="the same in every row"),
+        pytest.param(np.insert(LOGITS[:1], 0, 3, axis=1), id="of a single row"),
+        pytest.param(np.insert(np.round(PROBS), 0, [3, 1, 7, 0, 2], axis=1), id="beside whole numbers"),
+        pytest.param(np.array([[3.0], [1], [7]]), id="alone"),
+        pytest.param(np.round(9 * PROBS), id="everywhere"),
+        pytest.param(LOGITS[:0], id="no rows"),
+        pytest.param(LOGITS, id="nowhere"),
+    ],
+)
+def test_whole_numbers_that_may_be_outputs_are_outputs(scores):
+    assert without_labels(dense(scores)).notes == ()
 
 
 def test_a_negative_value_anywhere_makes_a_row_logits():

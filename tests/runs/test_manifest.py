@@ -6,7 +6,7 @@ import pytest
 
 from imagenet_errors.inputs import Inputs
 from imagenet_errors.problems import InputError
-from imagenet_errors.runs.manifest import LAYOUT, read_manifest
+from imagenet_errors.runs.manifest import LAYOUT, evidence_places, read_manifest
 
 FIRST = {
     "version": "0.1.0",
@@ -34,6 +34,24 @@ def test_a_run_of_the_first_version_is_read(tmp_path):
         "oov_evidence": ["/x/oov.csv"],
         "non_prototypical": ["/x/a", "/x/b"],
     }
+
+
+def test_one_file_of_evidence_is_named_as_such_and_several_as_a_list(tmp_path):
+    one, *several = (tmp_path / name for name in ("oov.csv", "a.txt", "b.txt"))
+    for path in (one, *several):
+        path.touch()
+    given = Inputs("real").with_evidence(oov_evidence=one, non_prototypical=tuple(several))
+    assert {option: place for option, place in evidence_places(given).items() if place} == {
+        "oov_evidence": str(one.resolve()),
+        "non_prototypical": [str(path.resolve()) for path in several],
+    }
+    nothing = evidence_places(Inputs("real"))
+    assert (nothing["oov_evidence"], nothing["non_prototypical"]) == (None, [])
+
+
+def test_labels_that_the_run_itself_keeps_are_those_in_its_folder(tmp_path):
+    manifest = read_manifest(write(tmp_path, FIRST | {"more_annotations": ["/x/labels.csv", "labels.parquet"]}))
+    assert manifest.more_annotations == ["/x/labels.csv", str(tmp_path.resolve() / "labels.parquet")]
 
 
 @pytest.mark.parametrize(

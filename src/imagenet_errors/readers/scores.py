@@ -84,14 +84,13 @@ class InnerScores:
 def without_labels(raw: RawPredictions) -> RawPredictions:
     """Leave out a first or last column of whole numbers beside scores that are none: labels saved with them."""
     source = raw.scores
-    if source is None or raw.axis_labels is not None or source.shape[1] < 2 or not source.shape[0]:
+    if source is None or raw.axis_labels is not None or not source.shape[0]:
         return raw
     head = next(iter(source.chunks()))
     n_outputs = source.shape[1]
     with np.errstate(invalid="ignore"):
         is_whole = (np.trunc(head) == head).all(axis=0) & (head >= 0).all(axis=0) & (head < n_outputs + 1).all(axis=0)
-        is_label = is_whole & (head > 1).any(axis=0) & (len(head) > 1)
-        is_label &= head.min(axis=0) < head.max(axis=0)
+        is_label = is_whole & (head > 1).any(axis=0) & (head.min(axis=0) < head.max(axis=0))
     if is_label.sum() != 1 or not (is_label[0] or is_label[-1]) or 2 * is_whole.sum() > n_outputs:
         return raw  # where most outputs are whole numbers, one more is nothing strange
     kept = InnerScores(source, int(is_label[0]), n_outputs - int(is_label[-1]))
