@@ -71,10 +71,10 @@ PREPROCESSINGS: dict[str, tuple[str, ...]] = {
 """Beside timm's own: crop_pct 0.875, bicubic, mean and deviation 0.5 are timm's own."""
 ROUNDS, N_ROUNDS = "rounds", 5
 CPU = "cpu.json"
-MOST_OBJECTS, MOST_USES = 6, 12
+MOST_OBJECTS, MOST_USES = 2, 6
 PATCH = 45
 """Side of the pasted object in pixels, of 224."""
-N_TRIED, CLOSE_UPS, ONE_IN = 300, (0.6, 0.45, 0.3), 9
+N_TRIED, CLOSE_UPS, ONE_IN = 300, (0.6, 0.45, 0.3), 18
 """Pictures that are looked at, shares of their sides, and which part is pasted: few are known again at this size."""
 
 
@@ -328,8 +328,7 @@ def plants(args: Namespace, classifier: Classifier, *, n_tried: int = N_TRIED) -
     """Yield pictures of A with a 45-pixel picture of B in a corner, which the model calls B.
 
     The model is sure of B (0.95 or more) and knows it again at this size; it is less sure of A (0.7 at most), or
-    hardly a small picture would turn it. It says B whichever corner the picture lies in: so it is the object that turns
-    the answer, not what it covers. A has up to six objects, one object up to twelve pictures.
+    hardly a small picture would turn it. A has up to two objects, one object up to six pictures.
     """
     unsure, patches = right_answers(0, 0.7), strong_patches(args, classifier, n_tried)
     uses: Counter[int] = Counter()
@@ -385,40 +384,28 @@ def right_answers(least: float, most: float) -> dict[str, int]:
 def _pasted(
     args: Namespace, classifier: Classifier, name: str, own: int, patches: Sequence[tuple[int, Any, int]], turn: int
 ) -> list[dict[str, Any]]:
-    """Return pictures with a patch in a corner that the model calls as the patch, wherever of four corners it lies."""
+    """Return those of the pictures with a patch in a corner that the model calls as the patch; corners take turns."""
     import torch
 
     picture, (height, width) = read_picture(args.images / name).resize(classifier.size[::-1]), classifier.size
     corners = ((0, 0), (width - PATCH, 0), (0, height - PATCH), (width - PATCH, height - PATCH))
-
-    def pasted_at(patch: Any, corner: int) -> Any:
-        whole = picture.copy()
-        whole.paste(patch, corners[corner])
-        return classifier.transform(whole)
-
-    left = list(patches)
-    for step in range(len(corners)):  # corners take turns to be the first, which is the one that is kept
-        if left:
-            pixels = [pasted_at(patch, (number + turn - step) % len(corners)) for number, patch, _ in left]
-            answers = classifier.logits(torch.stack(pixels)).argmax(axis=1)
-            left = [each for each, answer in zip(left, answers, strict=True) if answer == each[2]]
-    found = []
-    for number, patch, pasted in left:
+    tried = []
+    for number, patch, pasted in patches:
         corner = (number + turn) % len(corners)
-        column, row = corners[corner]
-        found.append(
-            {
-                "name": name,
-                "own": own,
-                "object": number,
-                "pasted": pasted,
-                "corner": corner,
-                "where": (slice(row, row + PATCH), slice(column, column + PATCH)),
-                "pixels": pasted_at(patch, corner),
-                "unpasted": classifier.transform(picture),
-            }
-        )
-    return found
+        left, top = corners[corner]
+        whole = picture.copy()
+        whole.paste(patch, (left, top))
+        where = (slice(top, top + PATCH), slice(left, left + PATCH))
+        pixels = classifier.transform(whole)
+        facts = {"name": name, "own": own, "object": number, "pasted": pasted, "corner": corner}
+        tried.append({**facts, "where": where, "pixels": pixels})
+    if not tried:
+        return []
+    answers = classifier.logits(torch.stack([each["pixels"] for each in tried])).argmax(axis=1)
+    unpasted = classifier.transform(picture)
+    return [
+        {**each, "unpasted": unpasted} for each, answer in zip(tried, answers, strict=True) if answer == each["pasted"]
+    ]
 
 
 def run_costs(args: Namespace) -> None:

@@ -197,6 +197,7 @@ def test_so_they_are_where_half_of_the_columns_are_whole_numbers():
         pytest.param(np.insert(LOGITS, 0, 3, axis=1), id="the same in every row"),
         pytest.param(np.insert(LOGITS[:1], 0, 3, axis=1), id="of a single row"),
         pytest.param(np.insert(np.round(PROBS), 0, [3, 1, 7, 0, 2], axis=1), id="beside whole numbers"),
+        pytest.param(np.insert(LOGITS, 0, [0, 1, 1, 0, 1], axis=1), id="zeros and ones"),
         pytest.param(np.array([[3.0], [1], [7]]), id="alone"),
         pytest.param(np.round(9 * PROBS), id="everywhere"),
         pytest.param(LOGITS[:0], id="no rows"),
