@@ -26,6 +26,8 @@ Row = dict[str, Any]
 COMMAND = "python scripts/study_explain.py --images ... --ratings ... --weights ..."
 EXPECTED = {"canoe": ("10 %", ".03"), "tiger beetle": ("12 %", ".001"), "oboe": ("21 %", ".001")}
 FAR_NEEDED, HITS_NEEDED = 0.95, 0.9
+NEAR = 25
+"""Where the object's class is among so many first answers without the object, the picture itself may speak of it."""
 
 
 def write(work: Path, out: Path, *, n_wanted: int, n_plants: int) -> str:
@@ -127,16 +129,22 @@ def _holds(made: dict[str, Explanations], planted: list[Row] | None) -> str:
 
 
 def _holds_planted(rows: list[Row]) -> str:
+    clear = [_is_never_or_chance(row) for row in _clear(rows)]
     shares = [
-        ("the hidden part covers it", sum(row["hidden_hits"] for row in rows), HITS_NEEDED),
-        ("without it nothing is located", sum(row["control"] in ("never", "chance") for row in rows), 1.0),
-        ("a class ranked 500th is never reached", sum(not row["far_turns"] for row in rows), FAR_NEEDED),
+        ("the hidden part covers it", [row["hidden_hits"] for row in rows], HITS_NEEDED),
+        ("without it nothing is located", [_is_never_or_chance(row) for row in rows], 1.0),
+        (f"where its class is not among the first {NEAR} answers then", clear, 1.0),
+        ("a class ranked 500th is never reached", [not row["far_turns"] for row in rows], FAR_NEEDED),
     ]
     told = [
         f"{what} in {share:.0%} (wanted {wanted:.0%}: {'holds' if share >= wanted else 'does not hold'})"
-        for what, share, wanted in ((what, n / len(rows), wanted) for what, n, wanted in shares)
+        for what, share, wanted in ((what, float(np.mean(held)), wanted) for what, held, wanted in shares if held)
     ]
     return f"A planted object is found: {'; '.join(told)}; {len(rows)} plants."
+
+
+def _is_never_or_chance(row: Row) -> bool:
+    return row["control"] in ("never", "chance")
 
 
 def _not_run(title: str) -> str:
@@ -373,7 +381,7 @@ def _planted(rows: list[Row] | None) -> str:
     hidden = sum(row["hidden_hits"] for row in rows)
     hits = sum(row["first_cell_hits"] for row in rows)
     maps = sum(row["map_hits"] for row in rows)
-    controls = sum(row["control"] in ("never", "chance") for row in rows)
+    controls, clear = (sum(map(_is_never_or_chance, some)) for some in (rows, _clear(rows)))
     far = sum(not row["far_turns"] for row in rows)
     verdicts = {name: sum(row["verdict"] == name for row in rows) for name in ("located", "chance", "diffuse", "never")}
     n_whole, n_objects = (len({row[key] for row in rows}) for key in ("name", "object"))
@@ -384,7 +392,8 @@ def _planted(rows: list[Row] | None) -> str:
             ["what is hidden until it is called A covers the pasted object", *_told(hidden, n), f"≥ {HITS_NEEDED:.0%}"],
             ["the first cell hidden lies in the pasted object", *_told(hits, n), ""],
             ["the margin map is lowest in the pasted object", *_told(maps, n), ""],
-            ["without the object, aimed at it: never or chance", *_told(controls, n), ""],
+            ["without the object, aimed at it: never or chance", *_told(controls, n), "100%"],
+            [f"the same, its class not among the first {NEAR} answers", *_told(clear, len(_clear(rows))), "100%"],
             ["aimed at the class ranked 500th: never", *_told(far, n), f"≥ {FAR_NEEDED:.0%}"],
         ],
     )
@@ -395,7 +404,12 @@ the model then says B: {n} pictures, of {n_whole} pictures and {n_objects} objec
 
 {table}
 
-Verdicts on the pasted pictures: {told}."""
+Where B is among the model's first {NEAR} answers without the object already, the picture itself may speak of it, so that
+control is told apart. Verdicts on the pasted pictures: {told}."""
+
+
+def _clear(rows: list[Row]) -> list[Row]:
+    return [row for row in rows if row["rank_without"] > NEAR]
 
 
 def _told(hits: int, n: int) -> list[str]:

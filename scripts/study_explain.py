@@ -65,6 +65,7 @@ ROUNDED, N_ROUNDED, ROUNDING = "timm's own, 1e-6 of noise", 5, 1e-6
 PREPROCESSINGS: dict[str, tuple[str, ...]] = {
     "timm's own, bilinear": ("interpolation=bilinear",),
     "timm's own, ImageNet's mean and deviation": IMAGENET,
+    "as torchvision's examples prepare pictures": (*IMAGENET, "interpolation=bilinear"),
     "the middle 224 pixels, not scaled": ("crop_pct=0.987",),
     "the whole picture, scaled to 224": SQUARE,
 }
