@@ -404,8 +404,8 @@ the model then says B: {n} pictures, of {n_whole} pictures and {n_objects} objec
 
 {table}
 
-Where B is among the model's first {NEAR} answers without the object already, the picture itself may speak of it, so that
-control is told apart. Verdicts on the pasted pictures: {told}."""
+Where B is among the model's first {NEAR} answers without the object already, the picture itself may speak of it: such
+controls are told apart. Verdicts on the pasted pictures: {told}."""
 
 
 def _clear(rows: list[Row]) -> list[Row]:
