@@ -159,6 +159,22 @@ def test_three_to_twenty_columns_of_classes_without_headers_are_ranks(n, joined)
 
 
 @pytest.mark.parametrize(
+    ("first", "joined"),
+    [
+        pytest.param([7, 8, 9], False, id="row numbers"),
+        pytest.param([7, 8], True, id="two rows may do so by chance"),
+        pytest.param([7, 9, 11], True, id="by twos"),
+        pytest.param([9, 8, 7], True, id="down"),
+        pytest.param([7, 8, 9, None], True, id="not to the end"),
+    ],
+)
+def test_numbers_that_count_up_by_ones_in_front_are_no_rank(first, joined):
+    classes = np.arange(2 * len(first)).reshape(2, -1) + 20
+    found = fields(**{"column 1": first, "column 2": classes[0], "column 3": classes[1]})
+    assert len(found) == (1 if joined else 3)
+
+
+@pytest.mark.parametrize(
     ("cells", "values"),
     [
         pytest.param([[3], [], [5], None], [3, None, 5, None], id="of one value"),
