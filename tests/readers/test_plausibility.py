@@ -284,6 +284,16 @@ class TestLostRows:
         mistaken[strange] = mistaken[random.permutation(strange)]
         assert doubt(mistaken, np.insert(np.setdiff1d(EVERY, hard), 20_000, hard)) == ""
 
+    @pytest.mark.parametrize(("n", "is_told"), [(20, True), (49, True), (50, False), (60, False)])
+    def test_nor_are_strange_mistakes_told_where_fifty_elsewhere_are_as_strange(self, n, is_told):
+        """Fewer elsewhere do not show how strange a model's mistakes are; they are then expected to be kin."""
+        random, rows = np.random.default_rng(2), some(400)
+        strange = np.append(random.choice(rows[:300], n, replace=False), random.choice(rows[300:], 60, replace=False))
+        mistaken = LABEL.copy()
+        mistaken[strange] = (LABEL[strange] + random.integers(2, 999, len(strange))) % 1000
+        assert ("between rows 301 and 400" in doubt(mistaken, rows)) == is_told
+        assert is_told or not doubt(mistaken, rows)
+
     def test_in_class_folders_rows_that_are_right_by_chance_alone_are_told(self):
         lost = BY_FOLDER[30_000:]
         moved = self.TOP1.copy()
