@@ -159,6 +159,25 @@ def test_three_to_twenty_columns_of_classes_without_headers_are_ranks(n, joined)
 
 
 @pytest.mark.parametrize(
+    ("beside", "joined"),
+    [
+        pytest.param({"column 4": ["a.JPEG", "b.JPEG"]}, True, id="image names"),
+        pytest.param({"column 4": ["dark", "bright"]}, False, id="texts"),
+        pytest.param({"column 4": [True, False]}, False, id="truth values"),
+        pytest.param({"remark": ["dark", "bright"]}, True, id="a column with a header"),
+        pytest.param({"column 4": [0.5, 0.25]}, False, id="fewer values"),
+        pytest.param({"column 4": [0.5, 0.7], "column 5": [0.3, 0.2], "column 6": [0.2, 0.1]}, True, id="values"),
+        pytest.param({f"column {4 + place}": [0.4 - place / 10] * 2 for place in range(4)}, False, id="more values"),
+        pytest.param({"column 4": [0.2, 0.7], "column 5": [0.3, 0.2], "column 6": [0.5, 0.1]}, False, id="that rise"),
+    ],
+)
+def test_what_else_has_no_header_tells_whether_classes_are_ranks(beside, joined):
+    found = fields(**{"column 1": [3, 4], "column 2": [5, 9], "column 3": [7, 2]}, **beside)
+    assert any(len(field.members) == 3 and field.meaning is Meaning.RANKS for field in found) == joined
+    assert joined or len(found) == 3 + len(beside)
+
+
+@pytest.mark.parametrize(
     ("first", "joined"),
     [
         pytest.param([7, 8, 9], False, id="row numbers"),
