@@ -276,6 +276,15 @@ class TestLostRows:
         moved[lost] = moved[random.permutation(lost)]
         assert "between rows 1,001 and 2,000" in doubt(moved, rows)
 
+    def test_where_few_mistakes_elsewhere_tell_how_kin_they_are_half_of_the_rows_lost_is_told(self):
+        random, rows, accurate = np.random.default_rng(0), some(400), real_looking(0.9)
+        lost = rows[300:][random.random(100) < 0.5]
+        moved = accurate.copy()
+        moved[lost] = moved[random.permutation(lost)]
+        assert np.count_nonzero(accurate[rows] != LABEL[rows]) < 50
+        assert "between rows 301 and 400" in doubt(moved, rows)
+        assert doubt(accurate, rows) == ""
+
     def test_a_stretch_of_hard_images_is_plausible_though_half_of_its_mistakes_are_no_kin(self):
         random = np.random.default_rng(0)
         hard = random.choice(np.flatnonzero(self.TOP1 != LABEL), 4_000, replace=False)
