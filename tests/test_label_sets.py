@@ -65,6 +65,12 @@ def test_a_set_joined_with_itself_is_itself():
         assert by_name(combined([SECOND, SECOND], how)) == by_name(SECOND)
 
 
+def test_labels_that_annotators_reject_are_treated_as_in_the_first_set():
+    judged = replace(FIRST, rejected_labels="judge")
+    assert combined([judged, SECOND], "union").rejected_labels == "judge"
+    assert combined([SECOND, judged], "union").rejected_labels == "exclude"
+
+
 def test_images_are_known_however_their_names_are_written():
     plain = label_set("plain", **{"ILSVRC2012_val_00000001.JPEG": (TABBY, {TABBY})})
     with_folder = label_set("folder", **{"val/ILSVRC2012_val_00000001.JPEG": (TABBY, {MUG})})

@@ -57,7 +57,7 @@ def oov(*rows):
     columns["best_name"] = [name for *_, name in ordered]
     table = pa.table(columns, schema=OOV_SCHEMA)
     codes = case_codes(np.array([row for row, *_ in ordered]), np.array(columns["prediction"]))
-    return OovEvidence(codes, table)
+    return OovEvidence(codes, table, n_unknown=0)
 
 
 def listed(*rows, n_images=4):

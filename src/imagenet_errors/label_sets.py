@@ -22,7 +22,7 @@ def combined(sets: Sequence[Annotations], how: str) -> Annotations:
     """Join label sets: accepted is what any of them accepts (``union``), or what all accept (``intersection``).
 
     A union has every image that any set names, an intersection those that all name. An image is problematic if one
-    of the sets calls it so.
+    of the sets calls it so. Labels that annotators reject are treated as in the first.
 
     Raises
     ------

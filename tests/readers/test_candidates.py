@@ -105,6 +105,25 @@ def test_where_an_index_and_a_text_differ_the_text_is_read_unless_it_is_the_trut
     assert f"the {taken} was taken" in " ".join(found.intake.notes)
 
 
+def test_a_text_is_the_truth_if_it_is_wherever_it_says_anything(tmp_path):
+    rows = np.arange(30)
+    wnids = [*np.asarray(LABELS.wnids)[LABEL[:20]], *[""] * 10]
+    (found,) = read(tmp_path / "vit.csv", rows, index=(LABEL[rows] + rows % 2) % 1000, label=wnids).values()
+    assert found.top1.tolist() == ((LABEL[rows] + rows % 2) % 1000).tolist()
+
+
+@pytest.mark.parametrize("has_index", [True, False], ids=["index", "values of all classes"])
+@pytest.mark.parametrize("is_truth", [True, False], ids=["the truth", "another model's"])
+def test_so_it_is_where_values_of_all_classes_stand_for_the_index(tmp_path, has_index, is_truth):
+    top1 = real_looking(0.75)[:20].astype(np.int64)
+    text = LABEL[:20] if is_truth else real_looking(0.75, seed=1)[:20]
+    stated = {"pred": top1} if has_index else {"probs": np.eye(1000)[top1]}
+    names = np.array(val_file_names(np.arange(20) + 1).to_pylist())
+    np.savez(tmp_path / "vit.npz", file_names=names, pred_label=np.asarray(LABELS.wnids)[text], **stated)
+    found = read_predictions(tmp_path / "vit.npz", REAL, LABELS, rules=RULES)
+    assert found.top1.tolist() == (top1 if is_truth else text).tolist()
+
+
 def test_without_names_too_the_text_is_read_where_the_index_differs(tmp_path):
     top1 = real_looking(0.75)[:20]
     (tmp_path / "order.txt").write_text("\n".join(val_file_names(np.arange(20) + 1).to_pylist()))

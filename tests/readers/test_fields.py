@@ -159,6 +159,41 @@ def test_three_to_twenty_columns_of_classes_without_headers_are_ranks(n, joined)
 
 
 @pytest.mark.parametrize(
+    ("beside", "joined"),
+    [
+        pytest.param({"column 4": ["a.JPEG", "b.JPEG"]}, True, id="image names"),
+        pytest.param({"column 4": ["dark", "bright"]}, False, id="texts"),
+        pytest.param({"column 4": [True, False]}, False, id="truth values"),
+        pytest.param({"remark": ["dark", "bright"]}, True, id="a column with a header"),
+        pytest.param({"column 4": [0.5, 0.25]}, False, id="fewer values"),
+        pytest.param({"column 4": [0.5, 0.7], "column 5": [0.3, 0.2], "column 6": [0.2, 0.1]}, True, id="values"),
+        pytest.param({f"column {4 + place}": [0.4 - place / 10] * 2 for place in range(4)}, False, id="more values"),
+        pytest.param({"column 4": [0.2, 0.7], "column 5": [0.3, 0.2], "column 6": [0.5, 0.1]}, False, id="that rise"),
+    ],
+)
+def test_what_else_has_no_header_tells_whether_classes_are_ranks(beside, joined):
+    found = fields(**{"column 1": [3, 4], "column 2": [5, 9], "column 3": [7, 2]}, **beside)
+    assert any(len(field.members) == 3 and field.meaning is Meaning.RANKS for field in found) == joined
+    assert joined or len(found) == 3 + len(beside)
+
+
+@pytest.mark.parametrize(
+    ("first", "joined"),
+    [
+        pytest.param([7, 8, 9], False, id="row numbers"),
+        pytest.param([7, 8], True, id="two rows may do so by chance"),
+        pytest.param([7, 9, 11], True, id="by twos"),
+        pytest.param([9, 8, 7], True, id="down"),
+        pytest.param([7, 8, 9, None], True, id="not to the end"),
+    ],
+)
+def test_numbers_that_count_up_by_ones_in_front_are_no_rank(first, joined):
+    classes = np.arange(2 * len(first)).reshape(2, -1) + 20
+    found = fields(**{"column 1": first, "column 2": classes[0], "column 3": classes[1]})
+    assert len(found) == (1 if joined else 3)
+
+
+@pytest.mark.parametrize(
     ("cells", "values"),
     [
         pytest.param([[3], [], [5], None], [3, None, 5, None], id="of one value"),

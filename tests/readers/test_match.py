@@ -183,6 +183,16 @@ class TestRowsWithoutNames:
         assert found.top1.tolist() == annotated(names, label).label.tolist()
         assert "only the order natural fits" in " ".join(found.intake.notes)
 
+    @pytest.mark.parametrize("n_classes", [30, 1_200])
+    def test_moved_class_folders_of_other_sets_are_told_as_classes_in_another_order(self, n_classes):
+        """Only of ImageNet's classes it is known which are kin, by which the two are told apart."""
+        label = np.repeat(np.arange(n_classes), 4)
+        names = [f"{each:04}/{place}.jpeg" for place, each in enumerate(label)]
+        shown = np.random.default_rng(0).permutation(n_classes)[label]
+        top1 = np.where(np.arange(len(label)) % 4, shown, (shown + 3) % n_classes)
+        with pytest.raises(InputError, match=r"order imagefolder images of one .*: the classes are in another order"):
+            predictions(top1, annotations=annotated(names, label))
+
     def test_two_orders_that_both_fit_prove_nothing(self):
         names = [f"{folder}/{image}.jpeg" for folder in "abcdefghij" for image in (1, 2, 10)]
         label = np.repeat(np.arange(10) * 90, 3)

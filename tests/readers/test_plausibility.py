@@ -276,6 +276,15 @@ class TestLostRows:
         moved[lost] = moved[random.permutation(lost)]
         assert "between rows 1,001 and 2,000" in doubt(moved, rows)
 
+    def test_where_few_mistakes_elsewhere_tell_how_kin_they_are_half_of_the_rows_lost_is_told(self):
+        random, rows, accurate = np.random.default_rng(0), some(400), real_looking(0.9)
+        lost = rows[300:][random.random(100) < 0.5]
+        moved = accurate.copy()
+        moved[lost] = moved[random.permutation(lost)]
+        assert np.count_nonzero(accurate[rows] != LABEL[rows]) < 50
+        assert "between rows 301 and 400" in doubt(moved, rows)
+        assert doubt(accurate, rows) == ""
+
     def test_a_stretch_of_hard_images_is_plausible_though_half_of_its_mistakes_are_no_kin(self):
         random = np.random.default_rng(0)
         hard = random.choice(np.flatnonzero(self.TOP1 != LABEL), 4_000, replace=False)
@@ -283,6 +292,16 @@ class TestLostRows:
         mistaken = self.TOP1.copy()
         mistaken[strange] = mistaken[random.permutation(strange)]
         assert doubt(mistaken, np.insert(np.setdiff1d(EVERY, hard), 20_000, hard)) == ""
+
+    @pytest.mark.parametrize(("n", "is_told"), [(20, True), (49, True), (50, False), (60, False)])
+    def test_nor_are_strange_mistakes_told_where_fifty_elsewhere_are_as_strange(self, n, is_told):
+        """Fewer elsewhere do not show how strange a model's mistakes are; they are then expected to be kin."""
+        random, rows = np.random.default_rng(2), some(400)
+        strange = np.append(random.choice(rows[:300], n, replace=False), random.choice(rows[300:], 60, replace=False))
+        mistaken = LABEL.copy()
+        mistaken[strange] = (LABEL[strange] + random.integers(2, 999, len(strange))) % 1000
+        assert ("between rows 301 and 400" in doubt(mistaken, rows)) == is_told
+        assert is_told or not doubt(mistaken, rows)
 
     def test_in_class_folders_rows_that_are_right_by_chance_alone_are_told(self):
         lost = BY_FOLDER[30_000:]

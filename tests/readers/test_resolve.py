@@ -177,6 +177,12 @@ class TestScores:
         assert found.top1[:2].tolist() == [7, 3]
         assert "2 that stand for one of the classes" in found.raw.notes[0]
 
+    @pytest.mark.parametrize("headers", [WNIDS[:3], ("red", "green", "blue")], ids=["wnids", "no classes"])
+    def test_a_stated_axis_wins_over_a_files_own_headers(self, headers, tmp_path):
+        (tmp_path / "axis.txt").write_text("\n".join((WNIDS[7], WNIDS[5], WNIDS[3])))
+        found = from_scores(one_hot(3, 0, 2, 1), axis=str(tmp_path / "axis.txt"), axis_labels=headers)
+        assert (found.top1.tolist(), found.n_disagree) == ([7, 3, 5], 0)
+
     def test_rows_without_a_usable_output_are_no_labels_that_cannot_be_read(self):
         found = from_scores([[1.0, 2.0], [np.nan, 1.0]], axis_labels=WNIDS[:2])
         assert found.top1.tolist() == [1, -1]

@@ -22,6 +22,7 @@ from imagenet_errors.runs.directory import (
     class_name_column,
     distribution_table,
     error_type_column,
+    read_run_table,
     summary_table,
     writing_run,
 )
@@ -85,6 +86,20 @@ def test_verdicts_keep_their_schema_on_disk(tmp_path, n_rows):
     table = pq.read_table(tmp_path / "run" / "verdicts" / "model.parquet")
     assert table.schema.equals(VERDICTS)
     assert len(table) == n_rows
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())], ids=str)
+def test_verdicts_that_another_program_stored_again_are_read_as_they_were(tmp_path, kind):
+    with writing_run(tmp_path / "run") as writer:
+        writer.verdicts("model", columns(3))
+    path = tmp_path / "run" / "verdicts" / "model.parquet"
+    table = pq.read_table(path)
+    fields = [field.with_type(kind) if "string" in str(field.type) else field for field in VERDICTS]
+    pq.write_table(table.cast(pa.schema(fields)), path)
+    assert not pq.read_table(path).schema.equals(VERDICTS)
+    found = read_run_table(path, VERDICTS, needed=VERDICTS.names)
+    assert found.schema.equals(VERDICTS)
+    assert found.to_pylist() == table.to_pylist()
 
 
 def test_what_was_begun_and_failed_leaves_nothing(tmp_path):

@@ -58,7 +58,7 @@ class OovEvidence:
 
     codes: NDArray[np.int64]
     table: pa.Table
-    n_unknown: int = 0
+    n_unknown: int
     labels: LabelSpace = field(default_factory=imagenet_1k)
 
     @property

@@ -173,12 +173,12 @@ def _ask(readings: list[_Reading], path: Path) -> None:
 
 
 def _by_index_or_text(raw: RawPredictions, reader: Reader) -> Resolved:
-    """Read the class from index and text, unless the text is the truth and the index the prediction."""
+    """Read the class from index (or scores) and text, unless the text is the truth and the index the prediction."""
     resolved = reader.resolve(raw)
-    if raw.index is None or raw.text is None or raw.scores is not None or not resolved.n_disagree:
+    if not resolved.n_disagree:
         return resolved
     by_index = reader.resolve(replace(raw, text=None))
-    by_text = reader.resolve(replace(raw, index=None))
+    by_text = reader.resolve(replace(raw, index=None, scores=None))
     n_rows, text_right = reader.right(by_text)
     index_right = reader.right(by_index)[1]
     is_folder = _names_the_folder(raw)

@@ -237,7 +237,7 @@ def shifted_run(reading: Reading) -> Suspicion | None:
     rise = total - np.minimum.accumulate(total, axis=0)
     rise[:, _REACH] = 0
     stop, column = (int(at) for at in np.unravel_index(int(np.argmax(rise)), rise.shape))
-    start = int(np.argmin(total[:stop, column])) if stop else 0
+    start = int(np.argmin(total[: stop + 1, column]))
     classes = start + np.flatnonzero(reading.n_labelled[start:stop])
     if rise[stop, column] < _RUN_ROWS[reading.accuracy < _ACCURATE] or len(classes) < _RUN_CLASSES:
         return None

@@ -216,7 +216,7 @@ class RunWriter:
 def read_run_table(
     path: Path, schema: pa.Schema, *, needed: Sequence[str], only: bool = False, fix: str = "Evaluate again."
 ) -> pa.Table:
-    """Return a table of a run, each column as the type that ``schema`` has for it; text stays a dictionary or plain.
+    """Return a table of a run, each column as the type that ``schema`` has for it, however it was stored.
 
     ``needed``: the columns that must be there; with ``only``, no others are read. ``fix``: what writes it anew.
 
@@ -231,20 +231,14 @@ def read_run_table(
         lacking = [name for name in needed if name not in table.column_names]
         if lacking:
             raise InputError(path, f"no column {', '.join(lacking)}", fix=fix)
-        fields = [field if field.name not in schema.names else _field(field, schema) for field in table.schema]
+        types = dict(zip(schema.names, schema.types, strict=True))
+        fields = [field.with_type(types.get(field.name, field.type)) for field in table.schema]
         table = table.cast(pa.schema(fields, metadata=table.schema.metadata))
         table.validate(full=True)
     except (OSError, UnicodeDecodeError, pa.ArrowException) as error:  # names of columns may be damaged, too
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise InputError(path, f"cannot be read: {reason}", fix=fix) from None
     return table
-
-
-def _field(found: pa.Field, schema: pa.Schema) -> pa.Field:
-    written = schema.field(found.name).type
-    holds_text = written.value_type if pa.types.is_dictionary(written) else written
-    is_text = pa.types.is_string(found.type) or pa.types.is_dictionary(found.type)
-    return found if is_text and pa.types.is_string(holds_text) else pa.field(found.name, written)
 
 
 @contextmanager
