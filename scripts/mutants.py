@@ -491,8 +491,8 @@ def page(judged: Sequence[Judged], n_all: Counter[str], *, command: str, seed: i
             f"{n_counted - len(slipped):,} ({sum(one.outcome == ENDLESS for one in judged)} by never coming to an end) "
             f"and missed {len(slipped)} (**{share:.1%}**).",
             "",
-            "Tests were written for what the seed of `make mutants`, 12, found missed (reports/mutants.md). What another "
-            "seed finds missed at the first try says more of the places that no seed has drawn "
+            "Tests were written for what the seed of `make mutants`, 12, found missed (reports/mutants.md). What "
+            "another seed finds missed at the first try says more of the places that no seed has drawn "
             "(reports/mutants_held_out.md).",
             "",
             md_table(header, [*rows, ("all", *totals)]),
