@@ -108,6 +108,11 @@ class TestRanks:
         seeds = np.column_stack([real_looking(0.75, seed)[:2_000] for seed in range(3)])
         assert "name a class twice among their 3 (first: row" in self.of(seeds)
 
+    def test_the_first_row_that_names_a_class_twice_is_shown_with_its_guesses(self):
+        ranks = self.RANKS.copy()
+        ranks[37:97, 2] = ranks[37:97, 0]
+        assert f"(first: row 38: {', '.join(map(str, ranks[37]))})" in self.of(ranks)
+
     def test_rows_without_a_further_rank_repeat_nothing(self):
         ranks = self.RANKS.copy()
         ranks[:, 2:] = -1
@@ -165,6 +170,11 @@ class TestNarrowClasses:
             assert f"no class above {largest} is predicted, though {n_beyond:,} of 3,000 images" in found
         assert "--class-axis" in doubt(self.TOP1 % 10, EVERY[:300])
 
+    @pytest.mark.parametrize(("n_beyond", "is_told"), [(49, False), (50, True)])
+    def test_in_a_small_file_fifty_images_of_classes_that_it_never_names_are_enough(self, n_beyond, is_told):
+        rows = np.append(np.flatnonzero(LABEL < 500)[:350], np.flatnonzero(LABEL >= 600)[:n_beyond])
+        assert ("no class above 499 is predicted" in doubt(self.TOP1 % 500, np.sort(rows))) == is_told
+
     def test_so_is_a_head_of_two_but_of_one_class_nothing_can_be_told(self):
         two = np.flatnonzero(np.isin(LABEL, (207, 300)))
         assert "images of 2 classes, and only classes 0 to 1 are predicted" in doubt((LABEL == 300).astype(int), two)
@@ -185,6 +195,10 @@ class TestShiftedRun:
         found = doubt(self.TOP1 - (folder < self.TOP1))
         assert "with every class index" in found
         assert "--class-axis FILE" in found
+
+    def test_the_run_is_told_by_its_first_and_its_last_class(self):
+        found = doubt(self.TOP1 - (self.TOP1 > 500), some(1_300))
+        assert found.startswith("from class 501 cloak to 999 toilet tissue ")
 
     def test_on_few_images_too(self):
         found = doubt(self.TOP1 - (self.TOP1 > 500), some(1_300))
