@@ -161,6 +161,13 @@ def test_of_seven_columns_that_never_agree_the_first_six_are_shown_with_what_is_
     assert re.findall(r"'(\w+)' \(right in 0\.0%\)", refused.value.what) == list(columns)[:6]
 
 
+def test_a_column_in_which_no_row_names_a_class_is_right_in_none(tmp_path):
+    rows = np.arange(20)
+    columns = {"neta": [-1] * 20, "netb": real_looking(0.75)[rows], "netc": (LABEL[rows] + 7) % 1000}
+    with pytest.raises(InputError, match=r"'neta' \(right in 0\.0%\).*--column index='netb'"):
+        read(tmp_path / "vit.csv", rows, **columns)
+
+
 def test_ids_of_the_development_kit_are_no_guess_against_a_stated_axis(tmp_path):
     ids = KIT_ID[real_looking(0.75)[:60]]
     read(tmp_path / "vit.csv", np.arange(60), index=ids)
