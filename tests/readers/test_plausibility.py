@@ -317,21 +317,40 @@ class TestLostRows:
         assert ("between rows 301 and 400" in doubt(mistaken, rows)) == is_told
         assert is_told or not doubt(mistaken, rows)
 
+    @pytest.mark.parametrize(("n", "is_told"), [(14, False), (15, True)])
+    def test_where_more_than_95_in_100_elsewhere_are_right_the_file_is_sorted_by_right_and_wrong(self, n, is_told):
+        random, rows = np.random.default_rng(2), some(400)
+        strange = np.append(random.choice(rows[:300], n, replace=False), random.choice(rows[300:], 60, replace=False))
+        mistaken = LABEL.copy()
+        mistaken[strange] = (LABEL[strange] + random.integers(2, 999, len(strange))) % 1000
+        assert np.mean((mistaken == LABEL)[rows[:300]]) == 1 - n / 300
+        assert ("between rows 301 and 400" in doubt(mistaken, rows)) == is_told
+
     def test_in_class_folders_rows_that_are_right_by_chance_alone_are_told(self):
         lost = BY_FOLDER[30_000:]
         moved = self.TOP1.copy()
         moved[lost] = moved[np.random.default_rng(0).permutation(lost)]
         assert "between rows 30,001 and 50,000" in doubt(moved, BY_FOLDER)
 
-    def test_classes_outside_wordnet_are_judged_by_chance_alone(self):
+    def outside_wordnet(self):
         texts = tuple(f"class {index}" for index in range(1000))
         own = LabelSpace(wnids=texts, names=texts, descriptions=texts, groups=("other",) * 1000)
         shelved = Annotations(
             "own", pa.array(texts), LABEL[:1000].astype(np.int16), Ragged.of([[0]] * 1000), EVERY[:1000] < 0
         )
-        whole = {"labels": own, "annotations": shelved}
+        return {"labels": own, "annotations": shelved}
+
+    def test_classes_outside_wordnet_are_judged_by_chance_alone(self):
+        whole = self.outside_wordnet()
         assert doubt(self.TOP1, EVERY[:1_000], **whole) == ""
         assert "belong to other rows" in doubt(self.slipped(500, 1_000), EVERY[:1_000], **whole)
+
+    def test_in_class_folders_of_them_nothing_can_be_told_and_that_is_said(self):
+        whole, by_folder = self.outside_wordnet(), np.argsort(LABEL[:1_000], kind="stable")
+        moved = self.TOP1.copy()
+        moved[by_folder[500:]] = np.random.default_rng(0).permutation(moved[by_folder[500:]])
+        assert doubt(moved, by_folder, **whole) == ""
+        assert "rows that slipped from some row on" in notes(moved, by_folder, **whole)
 
 
 class TestOrderInsideTheClasses:
