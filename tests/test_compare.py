@@ -87,6 +87,11 @@ def test_a_type_that_did_not_run_is_none(run):
     assert comparison.first.counts["fine_grained_oov"] is None
 
 
+def test_a_side_says_on_how_many_images_its_model_was_evaluated_right_or_wrong(run):
+    comparison = run.compare("one", "two")
+    assert (comparison.first.n_evaluated, comparison.second.n_evaluated) == (300, 300)
+
+
 def test_runs_of_other_annotations_are_said_to_be_so(run, val_images, tmp_path):
     others = val_images.annotations(tmp_path / "others.csv", at_0="1 2 3")
     ie.evaluate({"one": (val_images.names, val_images.top1)}, others, out=tmp_path / "second")

@@ -80,6 +80,7 @@ def test_people_may_write_a_class_as_they_like(written, index):
         pytest.param("sea snak", "Did you mean sea snake", id="a slip"),
         pytest.param("hammerhed", "Did you mean hammerhead or hammer or hammerhead shark?", id="the three closest"),
         pytest.param("1000", "no class '1000'", id="beyond the last"),
+        pytest.param("qqq", "Write an index 0..999 or a wnid.", id="nothing is close"),
     ],
 )
 def test_what_names_no_single_class_is_refused(written, message):

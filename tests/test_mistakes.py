@@ -58,6 +58,7 @@ def test_a_file_that_cannot_be_used_is_named_and_the_others_count(basis, val_ima
     mistakes, _ = gathered(basis, bad, good)
     assert [failure.path for failure in mistakes.failures] == [bad]
     assert [model.model for model in mistakes.models] == ["good"]
+    assert mistakes.cases.rows.tolist() == gathered(basis, good)[0].cases.rows.tolist()
 
 
 def test_what_six_columns_of_a_file_lack_is_told_once_with_their_names(basis, val_images, tmp_path):

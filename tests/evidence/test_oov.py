@@ -86,6 +86,12 @@ def test_csv_is_read_as_well(tmp_path, text):
     assert found.is_oov.tolist() == [True]
 
 
+def test_equal_copies_of_any_case_are_one_row(tmp_path):
+    rows = ["00000001,5,True", "00000001,5,True", "00000002,7,False", "00000002,7,False"]
+    found = read_csv(tmp_path, "\n".join(["file_name,prediction,is_oov", *rows]))
+    assert found.is_oov.tolist() == [True, False]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -1,5 +1,7 @@
 """Of several columns, the one that the images' labels show to be a model's is read; what cannot be told is asked."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -142,6 +144,28 @@ def test_a_column_called_a_class_comes_before_one_that_may_be_a_model_unless_it_
     nearly = np.where(rows < 95, LABEL[rows], (LABEL[rows] + 1) % 1000)
     with pytest.raises(InputError, match=r"'class' \(right in 95\.0%\), 'vit' \(right in"):
         read(tmp_path / "b.csv", rows, **columns | {"class": nearly})
+
+
+def test_ids_of_the_development_kit_from_0_are_refused_as_its_own_count_from_1(tmp_path):
+    ids = KIT_ID[real_looking(0.75)[:60]] - 1
+    ids[0] = 0
+    with pytest.raises(InputError, match="accuracy is at chance"):
+        read(tmp_path / "vit.csv", np.arange(60), index=ids)
+
+
+def test_of_seven_columns_that_never_agree_the_first_six_are_shown_with_what_is_right(tmp_path):
+    rows = np.arange(20)
+    columns = {f"net{name}": (LABEL[rows] + 7 * step) % 1000 for step, name in enumerate("abcdefg", start=1)}
+    with pytest.raises(InputError, match="7 columns that never name one class for an image") as refused:
+        read(tmp_path / "vit.csv", rows, **columns)
+    assert re.findall(r"'(\w+)' \(right in 0\.0%\)", refused.value.what) == list(columns)[:6]
+
+
+def test_a_column_in_which_no_row_names_a_class_is_right_in_none(tmp_path):
+    rows = np.arange(20)
+    columns = {"neta": [-1] * 20, "netb": real_looking(0.75)[rows], "netc": (LABEL[rows] + 7) % 1000}
+    with pytest.raises(InputError, match=r"'neta' \(right in 0\.0%\).*--column index='netb'"):
+        read(tmp_path / "vit.csv", rows, **columns)
 
 
 def test_ids_of_the_development_kit_are_no_guess_against_a_stated_axis(tmp_path):

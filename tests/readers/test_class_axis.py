@@ -98,6 +98,12 @@ def test_a_file_that_is_no_axis_is_refused(tmp_path, text, said):
         axis_from(tmp_path, text)
 
 
+def test_of_a_long_unknown_name_the_first_80_characters_are_shown(tmp_path):
+    with pytest.raises(InputError) as refused:
+        axis_from(tmp_path, "x" * 99)
+    assert refused.value.example == "x" * 80
+
+
 def test_an_unknown_name_is_refused_with_the_known_ones():
     with pytest.raises(InputError, match=r"--class-axis: no axis and no file '12345'.*1001.*21841.*imagenet-a"):
         class_axis("12345", LABELS)

@@ -20,6 +20,8 @@ def fields(**columns):
         pytest.param(["ILSVRC2012_val_00000001"], Content.IMAGE, id="validation name without ending"),
         pytest.param(["00000293"], Content.IMAGE, id="eight digits"),
         pytest.param(["n01440764", "n01443537"], Content.WNID, id="wnids"),
+        pytest.param([*["a.JPEG"] * 9, "total"], Content.IMAGE, id="nine image endings of ten"),
+        pytest.param([*["a.JPEG"] * 8, "total"], Content.TEXT, id="eight image endings of nine"),
         pytest.param(["n01440764 tench"], Content.TEXT, id="wnid with name"),
         pytest.param(["tench", "nan"], Content.TEXT, id="a class beside the word nan"),
         pytest.param(["nan", "nan"], Content.BLANK, id="the word nan alone"),

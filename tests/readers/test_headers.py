@@ -2,7 +2,13 @@
 
 import pytest
 
-from imagenet_errors.readers.headers import Meaning, confidence_strength, meaning_of, name_strength
+from imagenet_errors.readers.headers import (
+    Meaning,
+    confidence_strength,
+    is_in_percent,
+    meaning_of,
+    name_strength,
+)
 
 CASES = {
     Meaning.NAME: "filename file_name fileName image img_path path sample_files File",
@@ -35,3 +41,10 @@ def test_a_file_name_is_a_better_name_than_an_image_and_that_than_an_id():
 
 def test_a_probability_comes_before_a_score_and_that_before_a_logit():
     assert confidence_strength("prob") > confidence_strength("score") > confidence_strength("logit")
+
+
+@pytest.mark.parametrize(
+    ("header", "promised"), [("prob (%)", True), ("confidence_percent", True), ("confidence", False)]
+)
+def test_the_sign_or_the_word_promises_percent(header, promised):
+    assert is_in_percent(header) == promised

@@ -108,6 +108,11 @@ class TestRanks:
         seeds = np.column_stack([real_looking(0.75, seed)[:2_000] for seed in range(3)])
         assert "name a class twice among their 3 (first: row" in self.of(seeds)
 
+    def test_the_first_row_that_names_a_class_twice_is_shown_with_its_guesses(self):
+        ranks = self.RANKS.copy()
+        ranks[37:97, 2] = ranks[37:97, 0]
+        assert f"(first: row 38: {', '.join(map(str, ranks[37]))})" in self.of(ranks)
+
     def test_rows_without_a_further_rank_repeat_nothing(self):
         ranks = self.RANKS.copy()
         ranks[:, 2:] = -1
@@ -165,6 +170,11 @@ class TestNarrowClasses:
             assert f"no class above {largest} is predicted, though {n_beyond:,} of 3,000 images" in found
         assert "--class-axis" in doubt(self.TOP1 % 10, EVERY[:300])
 
+    @pytest.mark.parametrize(("n_beyond", "is_told"), [(49, False), (50, True)])
+    def test_in_a_small_file_fifty_images_of_classes_that_it_never_names_are_enough(self, n_beyond, is_told):
+        rows = np.append(np.flatnonzero(LABEL < 500)[:350], np.flatnonzero(LABEL >= 600)[:n_beyond])
+        assert ("no class above 499 is predicted" in doubt(self.TOP1 % 500, np.sort(rows))) == is_told
+
     def test_so_is_a_head_of_two_but_of_one_class_nothing_can_be_told(self):
         two = np.flatnonzero(np.isin(LABEL, (207, 300)))
         assert "images of 2 classes, and only classes 0 to 1 are predicted" in doubt((LABEL == 300).astype(int), two)
@@ -185,6 +195,10 @@ class TestShiftedRun:
         found = doubt(self.TOP1 - (folder < self.TOP1))
         assert "with every class index" in found
         assert "--class-axis FILE" in found
+
+    def test_the_run_is_told_by_its_first_and_its_last_class(self):
+        found = doubt(self.TOP1 - (self.TOP1 > 500), some(1_300))
+        assert found.startswith("from class 501 cloak to 999 toilet tissue ")
 
     def test_on_few_images_too(self):
         found = doubt(self.TOP1 - (self.TOP1 > 500), some(1_300))
@@ -285,6 +299,14 @@ class TestLostRows:
         assert "between rows 301 and 400" in doubt(moved, rows)
         assert doubt(accurate, rows) == ""
 
+    def test_a_small_block_beside_them_that_is_a_little_below_what_is_expected_is_so_by_luck(self):
+        random, rows, mistaken = np.random.default_rng(0), some(400), real_looking(0.8).copy()
+        is_right = mistaken == LABEL
+        strange = rows[300:][~is_right[rows[300:]] | (random.random(100) < 0.15)]
+        mistaken[strange] = (LABEL[strange] + random.integers(2, 999, len(strange))) % 1000
+        assert is_right[rows[250:300]].mean() < 0.9 * is_right[rows[:250]].mean()
+        assert "between rows 301 and 400" in doubt(mistaken, rows)
+
     def test_a_stretch_of_hard_images_is_plausible_though_half_of_its_mistakes_are_no_kin(self):
         random = np.random.default_rng(0)
         hard = random.choice(np.flatnonzero(self.TOP1 != LABEL), 4_000, replace=False)
@@ -303,21 +325,40 @@ class TestLostRows:
         assert ("between rows 301 and 400" in doubt(mistaken, rows)) == is_told
         assert is_told or not doubt(mistaken, rows)
 
+    @pytest.mark.parametrize(("n", "is_told"), [(14, False), (15, True)])
+    def test_where_more_than_95_in_100_elsewhere_are_right_the_file_is_sorted_by_right_and_wrong(self, n, is_told):
+        random, rows = np.random.default_rng(2), some(400)
+        strange = np.append(random.choice(rows[:300], n, replace=False), random.choice(rows[300:], 60, replace=False))
+        mistaken = LABEL.copy()
+        mistaken[strange] = (LABEL[strange] + random.integers(2, 999, len(strange))) % 1000
+        assert np.mean((mistaken == LABEL)[rows[:300]]) == 1 - n / 300
+        assert ("between rows 301 and 400" in doubt(mistaken, rows)) == is_told
+
     def test_in_class_folders_rows_that_are_right_by_chance_alone_are_told(self):
         lost = BY_FOLDER[30_000:]
         moved = self.TOP1.copy()
         moved[lost] = moved[np.random.default_rng(0).permutation(lost)]
         assert "between rows 30,001 and 50,000" in doubt(moved, BY_FOLDER)
 
-    def test_classes_outside_wordnet_are_judged_by_chance_alone(self):
+    def outside_wordnet(self):
         texts = tuple(f"class {index}" for index in range(1000))
         own = LabelSpace(wnids=texts, names=texts, descriptions=texts, groups=("other",) * 1000)
         shelved = Annotations(
             "own", pa.array(texts), LABEL[:1000].astype(np.int16), Ragged.of([[0]] * 1000), EVERY[:1000] < 0
         )
-        whole = {"labels": own, "annotations": shelved}
+        return {"labels": own, "annotations": shelved}
+
+    def test_classes_outside_wordnet_are_judged_by_chance_alone(self):
+        whole = self.outside_wordnet()
         assert doubt(self.TOP1, EVERY[:1_000], **whole) == ""
         assert "belong to other rows" in doubt(self.slipped(500, 1_000), EVERY[:1_000], **whole)
+
+    def test_in_class_folders_of_them_nothing_can_be_told_and_that_is_said(self):
+        whole, by_folder = self.outside_wordnet(), np.argsort(LABEL[:1_000], kind="stable")
+        moved = self.TOP1.copy()
+        moved[by_folder[500:]] = np.random.default_rng(0).permutation(moved[by_folder[500:]])
+        assert doubt(moved, by_folder, **whole) == ""
+        assert "rows that slipped from some row on" in notes(moved, by_folder, **whole)
 
 
 class TestOrderInsideTheClasses:

@@ -184,6 +184,13 @@ def test_labels_saved_beside_outputs_are_left_out_and_that_is_said(place, said):
     assert reduce_scores(kept).index.tolist() == LOGITS.argmax(axis=1).tolist()
 
 
+def test_without_them_a_stated_class_beyond_the_outputs_is_refused_by_the_files_name():
+    scores = np.insert(LOGITS, 0, [3, 1, 7, 0, 2], axis=1)
+    kept = without_labels(dense(scores, index=np.full(5, 8)))
+    with pytest.raises(InputError, match=r"^model\.npy: 5 stated classes outside the 8 outputs"):
+        reduce_scores(kept)
+
+
 def test_so_they_are_where_half_of_the_columns_are_whole_numbers():
     half = np.column_stack([[3, 1, 7, 0, 2], np.zeros((5, 3)), LOGITS[:, :4]])
     assert "The first of 8 columns holds whole numbers" in without_labels(dense(half)).notes[0]

@@ -60,6 +60,10 @@ def test_one_value_is_picked_out_of_each_list_and_none_out_of_an_empty_one():
     assert picked.to_pylist() == [3, None, 6, None]
 
 
+def test_a_single_value_a_row_is_picked_whichever_of_the_ranks_beside_it_is_the_best():
+    assert pick(field(["a", "b"]), np.array([1, 0]), where="model.csv").to_pylist() == ["a", "b"]
+
+
 def test_one_value_is_picked_out_of_a_family_of_columns():
     family = fields_of(["x_0", "x_1"], [pa.array(["a", "b"]), pa.array(["c", "d"])], where="model.csv")[0]
     assert pick(family, np.array([1, 0]), where="model.csv").to_pylist() == ["c", "b"]

@@ -88,6 +88,14 @@ def test_verdicts_keep_their_schema_on_disk(tmp_path, n_rows):
     assert len(table) == n_rows
 
 
+def test_bounds_are_kept_of_numbers_and_not_of_texts(tmp_path):
+    with writing_run(tmp_path / "run") as writer:
+        writer.table("some.parquet", pa.table({"index": [3, 8], "confidence": [0.25, 0.5], "file_name": ["a", "b"]}))
+    group = pq.ParquetFile(tmp_path / "run" / "some.parquet").metadata.row_group(0)
+    bounds = [group.column(place).statistics for place in range(3)]
+    assert [each and (each.min, each.max) for each in bounds] == [(3, 8), (0.25, 0.5), None]
+
+
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())], ids=str)
 def test_verdicts_that_another_program_stored_again_are_read_as_they_were(tmp_path, kind):
     with writing_run(tmp_path / "run") as writer:
