@@ -1,6 +1,7 @@
 """Fixtures: the shared real data where it is there, made-up predictions, the command line."""
 
 import os
+import signal
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,16 @@ settings.register_profile(
     "steady", deadline=None, derandomize=True, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("steady")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _interrupts_are_heard():
+    """A shell has what it starts in the background ignore Ctrl-C, and programs pass that on to those they start."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session", autouse=True)
