@@ -51,11 +51,19 @@ def write(work: Path, out: Path, *, n_wanted: int, n_plants: int) -> str:
 
 
 def explanations(work: Path) -> dict[str, Explanations]:
-    """Return what the finished rounds hold, by method."""
+    """Return what the finished rounds hold, by method; of maps, which are dear, also what is done of a round."""
     rows: dict[str, list[Row]] = {}
     for path in _tables(work):
         rows.setdefault(path.parent.name, []).extend(pq.read_table(path, partitioning=None).to_pylist())
+    if "maps" not in rows and (parts := sorted((work / "rounds").glob("*/maps/*.parts/*.parquet"))):
+        rows["maps"] = [row for path in parts for row in pq.read_table(path, partitioning=None).to_pylist()]
     return {method: summarised(found, method=method) for method, found in rows.items()}
+
+
+def _options_of_maps(work: Path) -> list[Row]:
+    """Return how the maps were made, from the finished rounds, else from what is done of the first one."""
+    finished = [(our_metadata(path) or {}).get("method", {}) for path in _tables(work, "maps")]
+    return finished or [_json(path)["method"] for path in sorted((work / "rounds").glob("*/maps/*.parts/facts.json"))]
 
 
 def _tables(work: Path, method: str = "*") -> list[Path]:
@@ -99,8 +107,7 @@ def _less(made: dict[str, Explanations], work: Path) -> str:
     steps = {row["per_step"] for row in made["sis"].rows if row["cell"] == 1} if "sis" in made else set()
     if steps - {SufficientSubsets().pixels_per_step, None}:
         told.append(f"`sis` takes {max(steps):,} pixels at a step, by default {SufficientSubsets().pixels_per_step}")
-    for path in _tables(work, "maps")[:1]:
-        options = (our_metadata(path) or {}).get("method", {})
+    for options in _options_of_maps(work)[:1]:
         scales = ", ".join(map(str, options["scales"]))
         told.append(f"`maps` masks {scales} cells a side (by default {', '.join(map(str, Maps().scales))})")
         told.append(f"LIME draws {options['n_lime']} samples (by default {Maps().n_lime})")
