@@ -388,7 +388,11 @@ def _planted(rows: list[Row] | None) -> str:
     hidden = sum(row["hidden_hits"] for row in rows)
     hits = sum(row["first_cell_hits"] for row in rows)
     maps = sum(row["map_hits"] for row in rows)
-    controls, clear = (sum(map(_is_never_or_chance, some)) for some in (rows, _clear(rows)))
+    controls = sum(map(_is_never_or_chance, rows))
+    clear = []
+    if told_apart := _clear(rows):
+        held = _told(sum(map(_is_never_or_chance, told_apart)), len(told_apart))
+        clear = [[f"the same, its class not among the first {NEAR} answers", *held, "100%"]]
     far = sum(not row["far_turns"] for row in rows)
     verdicts = {name: sum(row["verdict"] == name for row in rows) for name in ("located", "chance", "diffuse", "never")}
     n_whole, n_objects = (len({row[key] for row in rows}) for key in ("name", "object"))
@@ -400,7 +404,7 @@ def _planted(rows: list[Row] | None) -> str:
             ["the first cell hidden lies in the pasted object", *_told(hits, n), ""],
             ["the margin map is lowest in the pasted object", *_told(maps, n), ""],
             ["without the object, aimed at it: never or chance", *_told(controls, n), "100%"],
-            [f"the same, its class not among the first {NEAR} answers", *_told(clear, len(_clear(rows))), "100%"],
+            *clear,
             ["aimed at the class ranked 500th: never", *_told(far, n), f"≥ {FAR_NEEDED:.0%}"],
         ],
     )

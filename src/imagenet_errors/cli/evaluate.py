@@ -12,7 +12,6 @@ from cyclopts import Parameter
 from imagenet_errors.cli import options
 from imagenet_errors.cli.options import SOME_FAILED, BasisOptions, EvidenceFiles, ReadingOptions
 from imagenet_errors.cli.screen import complain, console, is_quiet, next_step, progress, remark, say, say_json
-from imagenet_errors.mistakes import reasons
 from imagenet_errors.problems import counted
 
 if TYPE_CHECKING:
@@ -68,6 +67,8 @@ def evaluate(
 def end_of_run(failures: Sequence[Failure], folder: Path, *, replaces: bool) -> None:
     """Say what failed where all else is quiet, that an earlier run was replaced, and what to look at."""
     if is_quiet():
+        from imagenet_errors.mistakes import reasons
+
         for reason in reasons(failures):
             complain(f"Not evaluated: {reason}")
     if replaces:

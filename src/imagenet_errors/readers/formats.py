@@ -17,7 +17,7 @@ from imagenet_errors.readers.json_files import read_json
 from imagenet_errors.readers.logs import is_log, read_log
 from imagenet_errors.readers.npz_files import read_npz
 from imagenet_errors.readers.numpy_files import read_npy
-from imagenet_errors.readers.opened import Opened, opened
+from imagenet_errors.readers.opened import ARRAY_START, Opened, opened
 from imagenet_errors.readers.raw import RawPredictions
 from imagenet_errors.readers.safetensors_files import is_safetensors
 
@@ -56,7 +56,7 @@ FORMATS: tuple[Format, ...] = (
     Format("Parquet", (b"PAR1",), (".parquet",), read_parquet),
     Format("Arrow", (b"ARROW1", b"\xff\xff\xff\xff"), (".feather", ".arrow", ".ipc"), read_arrow),
     Format("ORC", (b"ORC",), (".orc",), read_orc),
-    Format("npy", (b"\x93NUMPY",), (".npy",), read_npy),
+    Format("npy", (ARRAY_START,), (".npy",), read_npy),
     Format("npz", (b"PK",), (".npz",), read_npz),
     Format("JSON", (b"{", b"["), (".json", ".jsonl", ".ndjson"), read_json, is_text=True),
     _SAFETENSORS,

@@ -28,7 +28,7 @@ from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.class_lists import class_list_names, is_class_list
 from imagenet_errors.readers.formats import columns_of
 from imagenet_errors.readers.label_tables import read_labels
-from imagenet_errors.readers.opened import Opened, changed, opened, refusing_damage
+from imagenet_errors.readers.opened import ARRAY_START, Opened, changed, opened, refusing_damage
 from imagenet_errors.readers.original_labels import val_labels
 from imagenet_errors.tables import Ragged
 
@@ -141,7 +141,7 @@ def _parsed(path: Path, labels: LabelSpace, min_probability: float) -> LabelFile
             return _from_object(file, labels)
         if start.startswith(b"[") and b"[" in start[1:32]:
             return _from_lists(file, labels)
-        if start.startswith((b"PK", b"\x93NUMPY")):
+        if start.startswith((b"PK", ARRAY_START)):
             return _from_arrays(file, min_probability)
         if is_class_list(start):
             return LabelFile(path, class_list_names(file.text, path))

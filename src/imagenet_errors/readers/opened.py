@@ -39,7 +39,7 @@ _LARGEST_PIPE = 1 << 31
 _PATIENCE_SECONDS = 5.0
 """How long the first bytes of a pipe are waited for; later ones as long as its writer lives."""
 _PIECE = 1 << 20
-_ARRAY = b"\x93NUMPY"
+ARRAY_START: bytes = np.lib.format.MAGIC_PREFIX
 """How an .npy file begins."""
 _PACKED_PIECE = 1 << 14
 """Bytes that are unpacked at once: to 16 MB at most."""
@@ -281,7 +281,7 @@ def _content(file: io.FileIO, facts: os.stat_result, path: Path) -> bytes | mmap
         return _from_pipe(file, path)
     if facts.st_size > _HELD_UP_TO:
         return _own_copy(file)
-    is_array = file.read(len(_ARRAY)) == _ARRAY
+    is_array = file.read(len(ARRAY_START)) == ARRAY_START
     file.seek(0)
     return _array_file(file, facts.st_size) if is_array else file.readall()
 
