@@ -52,6 +52,19 @@ def test_locate_writes_the_columns_of_its_contract_and_says_first_whether_to_loo
         assert (row["flips_to"] is None) == (row["flips_to_type"] is None) == (row["n_hidden_to_flip"] is None)
 
 
+def test_answers_that_the_model_does_not_give_here_are_left_out_and_told(program, world, tmp_path):
+    run, images = world
+    given = ["explain", run, "--model", "tiny_net.seed2", "--run-model", "tiny_net.seed1", "--images", images]
+    more = ["--register", MODELS, "--device", "cpu", "--limit", "3", "--method", "stability", "--out", tmp_path]
+    answer = program(*map(str, [*given, *more, "--error-types", "model_failure,spurious_correlation,fine_grained"]))
+    assert answer.status == 0, answer.err
+    n_other = (
+        pq.read_table(tmp_path / "stability" / "tiny_net.seed1.parquet")["verdict"].to_pylist().count("other_answer")
+    )
+    assert n_other
+    assert f"{n_other} of 3 answers left out. {n_other}: the model now answers otherwise" in answer.err
+
+
 def test_every_cell_can_be_tried_at_every_step(program, world, tmp_path):
     run, images = world
     needed = {}

@@ -85,9 +85,27 @@ def test_a_mask_carries_over_where_the_other_model_made_the_same_error():
     assert told == {"model": "b", "n": 2, "n_same": 1, "n_turns": 1}
 
 
-def test_what_was_not_asked_is_counted_apart():
-    summary = summarised([located(1, None), {**located(1, None), "verdict": "other_answer"}], method="locate").summary
-    assert (summary["n"], summary["n_not_asked"]) == (2, 1)
+def test_what_was_not_asked_is_told_with_the_way_out():
+    rows = [located(1, None), located(2, None, verdict="other_answer"), located(3, None, verdict="unreadable")]
+    told = summarised(rows, method="locate")
+    assert told.left_out.startswith("2 of 3 answers left out. 1: the model now answers otherwise than in the run.")
+    assert "--data KEY=VALUE" in told.left_out
+    assert told.left_out.endswith("; 1: the image cannot be read.")
+    assert summarised(rows[:1], method="locate").left_out == ""
+
+
+def test_an_answer_with_a_row_for_each_size_of_cell_counts_once():
+    found = {
+        "error_type": "model_failure",
+        "verdict": "robust",
+        "status": "found",
+        "threshold": 0.9,
+        "p_far_best": 0.1,
+        **dict.fromkeys(("share_kept", "p_dilated", "p_random", "p_complement", "border_share", "border_area"), 0.5),
+    }
+    rows = [{"file_name": "a", "prediction": 1, "cell": cell, "seconds": 1.0, **found} for cell in (1, 8, 16)]
+    rows.append({**rows[0], "file_name": "b", "verdict": "unreadable"})
+    assert summarised(rows, method="sis").left_out.startswith("1 of 2 answers left out.")
 
 
 def agreeing(method, compared, value):
@@ -101,7 +119,8 @@ def agreeing(method, compared, value):
 
 def test_agreement_across_models_stands_beside_its_ceiling():
     agreement = [agreeing("lime", "within", 0.8), agreeing("lime", "models", 0.2), agreeing("lime", "models", 0.4)]
-    row = {"error_type": "correct", "agreement": agreement, "verdict": "compared", "seconds": 1.0}
+    of = {"file_name": "a", "prediction": 1, "error_type": "correct"}
+    row = {**of, "agreement": agreement, "verdict": "compared", "seconds": 1.0}
     told = summarised([row], method="maps")
     assert "lime 0.30 across models (ceiling 0.80)" in told.first_line
     assert [each["compared"] for each in told.summary["agreement"]["right"]] == ["models", "within"]

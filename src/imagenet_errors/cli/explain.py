@@ -164,7 +164,10 @@ def explain(
         return _rate(request, asking.ratings)
     chosen = engine_named(engine, **({"address": ray_address} if engine == "ray" else {}))
     made = explain(request, engine=chosen, tell=predicting.outcome_line)
-    console().print(summarised(made.table.to_pylist(), method=request.method.name).first_line, soft_wrap=True)
+    told = summarised(made.table.to_pylist(), method=request.method.name)
+    console().print(told.first_line, soft_wrap=True)
+    if told.left_out:
+        remark(told.left_out)
     console().print(f"Written to {made.path}", soft_wrap=True, markup=False)
     for failure in made.failures:
         remark(failure)

@@ -22,7 +22,7 @@ from imagenet_errors import __version__
 from imagenet_errors.datasets import IMAGENET, load_dataset
 from imagenet_errors.explain.classifier import Classifier, compiled, ensemble, load_classifier, with_input_dropout
 from imagenet_errors.explain.questions import Judge, Question
-from imagenet_errors.explain.section import read_explanations
+from imagenet_errors.explain.section import OTHER_ANSWER, UNREADABLE, read_explanations
 from imagenet_errors.files import locked, written_whole
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.predict.job import ModelOutcome, reason_of, releasing_memory
@@ -35,8 +35,6 @@ from imagenet_errors.readers.arrow_tables import OUR_METADATA, our_metadata
 
 LAYOUT = 1
 """Raised when tables of before can no longer stand for what is written now."""
-UNREADABLE, OTHER_ANSWER = "unreadable", "other_answer"
-"""Verdicts where nothing was asked: the image cannot be decoded; the model does not answer what the run says."""
 _SHARD = 8
 _DECIDING = ("precision", "channels_last", "batch_size", "data", "test_size", "classes")
 """The settings that can change an explanation; sums in another order change its last digits."""

@@ -17,13 +17,20 @@ import pyarrow as pa
 
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.compare import mcnemar
+from imagenet_errors.problems import counted
 from imagenet_errors.runs.directory import read_run_table
 
 Row = dict[str, Any]
 FOLDER = "explanations"
 SIGNIFICANT = 0.05
 _NORMAL_975 = 1.959963984540054
-_NOT_ASKED = ("unreadable", "other_answer")
+UNREADABLE, OTHER_ANSWER = "unreadable", "other_answer"
+"""Verdicts where nothing was asked: the image cannot be decoded; the model does not answer what the run says."""
+_NOT_ASKED = {
+    OTHER_ANSWER: "the model now answers otherwise than in the run. Most often the preprocessing is another: pass that "
+    "of the predictions (--data KEY=VALUE)",
+    UNREADABLE: "the image cannot be read",
+}
 _RECURS = 2
 _METRICS = ("spearman", "top_overlap", "ssim")
 
@@ -41,6 +48,14 @@ class Explanations:
     summary: Row
     first_line: str
     shows_pictures: bool
+
+    @property
+    def left_out(self) -> str:
+        """How many answers were not asked, and why, in a sentence; empty if all were."""
+        counts = self.summary["not_asked"]
+        reasons = "; ".join(f"{counts[verdict]:,}: {why}" for verdict, why in _NOT_ASKED.items() if counts[verdict])
+        n = sum(counts.values())
+        return f"{n:,} of {counted(self.summary['n'], 'answer')} left out. {reasons}." if reasons else ""
 
     def shows_picture_of(self, error_type: str) -> bool:
         """Tell whether a single picture of an answer of this type is evidence."""
@@ -74,7 +89,9 @@ def summarised(rows: Sequence[Row], *, method: str, model: str = "") -> Explanat
     """Return one table's rows with what they say together."""
     asked = [row for row in rows if row["verdict"] not in _NOT_ASKED]
     summary, line, shows = SUMMARIES[method](asked)
-    whole = {"n": len(rows), "n_not_asked": len(rows) - len(asked), "seconds": _seconds(asked), **summary}
+    answers = {(row["file_name"], row["prediction"]): row["verdict"] for row in rows}
+    not_asked = {verdict: list(answers.values()).count(verdict) for verdict in _NOT_ASKED}
+    whole = {"n": len(answers), "not_asked": not_asked, "seconds": _seconds(asked), **summary}
     return Explanations(method, model, tuple(rows), whole, line, shows)
 
 
