@@ -71,6 +71,18 @@ def refuse_absent(path: Path, *, what: str = "no such file", fix: str = "Check t
         raise InputError(path, "is a pipe or a device, no file", fix="Write its content to a file, and name that.")
 
 
+def refuse_below(where: str, number: float, least: float) -> None:
+    """Refuse a number that is too small.
+
+    Raises
+    ------
+    InputError
+        It is below ``least``.
+    """
+    if number < least:
+        raise InputError(where, f"{number} is below {least}", fix=f"Pass {least} or more.")
+
+
 def counted(n: int, noun: str, plural: str = "") -> str:
     """Return ``'1 row'`` or ``'2,000 rows'``."""
     return f"{n:,} {noun if n == 1 else plural or noun + 's'}"

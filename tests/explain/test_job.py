@@ -9,6 +9,7 @@ import pytest
 from explain_world import without
 from imagenet_errors.explain.job import Asked, ExplainShard, explain_all, schema_of
 from imagenet_errors.explain.questions import Question
+from imagenet_errors.explain.stability import Stability
 from imagenet_errors.predict.engines import LocalEngine
 from imagenet_errors.predict.names import ModelSpec, resolve
 from imagenet_errors.predict.settings import Settings
@@ -55,7 +56,9 @@ def world(tmp_path_factory):
 
 def ask(work, questions, out, told=None):
     tell = (lambda *_: None) if told is None else lambda outcome, number, of: told.append((outcome.name, of))
-    return explain_all(work, questions, out, engine=LocalEngine(), judge=lambda n, c: [], tell=tell)
+    return explain_all(
+        work, questions, out, engine=LocalEngine(), judge=lambda names, _: ["model_failure"] * len(names), tell=tell
+    )
 
 
 def changed(work, **parts):
@@ -109,6 +112,18 @@ def test_a_table_of_something_else_is_made_anew(world, tmp_path, parts):
     ask(work, questions[:3], tmp_path / "t.parquet")
     told = []
     ask(changed(work, **parts), questions[:3], tmp_path / "t.parquet", told)
+    assert len(told) == 1
+
+
+def test_a_file_that_a_method_reads_counts_by_its_content(world, tmp_path):
+    _, work, questions = world
+    boxes = tmp_path / "boxes.csv"
+    boxes.write_text("file_name,x0,y0,x1,y1\n", encoding="utf-8")
+    asked = changed(work, method=Stability(n_crops=1, n_colours=1, boxes=boxes))
+    assert ask(asked, questions[:1], tmp_path / "t.parquet").table["box_answer"].to_pylist() == [None]
+    boxes.write_text(f"file_name,x0,y0,x1,y1\n{questions[0].file_name},0,0,4,4\n", encoding="utf-8")
+    told = []
+    assert None not in ask(asked, questions[:1], tmp_path / "t.parquet", told).table["box_answer"].to_pylist()
     assert len(told) == 1
 
 

@@ -1,10 +1,11 @@
 """What people call a model becomes timm's arch.tag, each once, or is refused with a way out."""
 
+import hashlib
 import re
 
 import pytest
 
-from imagenet_errors.predict.names import ModelSpec, resolve, run_registrations
+from imagenet_errors.predict.names import ModelSpec, registered_code, resolve, run_registrations
 from imagenet_errors.problems import InputError
 from timm_world import MODELS, needs_timm
 
@@ -124,3 +125,29 @@ def test_a_registering_file_that_raises_is_named(tmp_path):
     broken.write_text("1 / 0")
     with pytest.raises(InputError, match=r"broken_file.py: raised ZeroDivisionError"):
         run_registrations(broken)
+
+
+REGISTERING = """
+from timm.models import register_model
+
+@register_model
+def {name}(pretrained=False, **options):
+    raise NotImplementedError
+"""
+
+
+def test_two_files_of_one_name_are_both_run(tmp_path):
+    import timm
+
+    for name in ("own_net_a", "own_net_b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "models.py").write_text(REGISTERING.format(name=name), encoding="utf-8")
+        run_registrations(tmp_path / name / "models.py")
+    assert timm.is_model("own_net_a")
+    assert timm.is_model("own_net_b")
+
+
+def test_a_registered_model_is_known_by_the_code_that_builds_it():
+    run_registrations(MODELS)
+    assert registered_code("tiny_net") == hashlib.sha256(MODELS.read_bytes()).hexdigest()
+    assert registered_code("resnet18") is None

@@ -117,7 +117,7 @@ def folder_given(images: Path | None) -> Path:
     """
     folder = needed(images, "--images", "the folder of images")
     if sys.stderr.isatty():
-        remark("ReadingOptions and hashing the images ...")
+        remark("Reading and hashing the images ...")
     return folder
 
 

@@ -64,7 +64,7 @@ def explain(request: ExplainRequest, *, engine: Engine, tell: Tell) -> Explained
     """
     manifest = read_manifest(request.run)
     model = _spec(request.model, request.settings)
-    name = name_in_run(list(manifest.models), model.name, request.run_model or request.model)
+    name = name_in_run(list(manifest.models), model.name, request.model, stated=request.run_model)
     asked = Asked(
         model,
         members=tuple(_spec(given, request.settings) for given in request.members),

@@ -26,7 +26,7 @@ from imagenet_errors.explain.section import OTHER_ANSWER, UNREADABLE, read_expla
 from imagenet_errors.files import locked, written_whole
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.predict.job import ModelOutcome, reason_of, releasing_memory
-from imagenet_errors.predict.names import ModelSpec, run_registrations
+from imagenet_errors.predict.names import ModelSpec, registered_code, run_registrations
 from imagenet_errors.predict.plan import Engine
 from imagenet_errors.predict.settings import Settings
 from imagenet_errors.predict.weights import go_offline
@@ -263,8 +263,8 @@ def job_facts(work: ExplainShard, questions: Sequence[Question]) -> dict[str, An
         "version": __version__,
         "torch": str(torch.__version__),
         "timm": str(timm.__version__),
-        "method": {"name": work.method.name, **asdict(cast(Any, work.method))},
-        "models": [[spec.name, _sha256(spec.checkpoint)] for spec in specs],
+        "method": {"name": work.method.name, **_options(work.method)},
+        "models": [[spec.name, _sha256(spec.checkpoint), registered_code(spec.architecture)] for spec in specs],
         "n_members": len(asked.members),
         "input_dropout": asked.input_dropout,
         "compiled": asked.compiled,
@@ -274,6 +274,14 @@ def job_facts(work: ExplainShard, questions: Sequence[Question]) -> dict[str, An
     }
     plain: dict[str, Any] = json.loads(json.dumps(facts, default=str))
     return plain
+
+
+def _options(method: Method) -> dict[str, Any]:
+    """Return a method's options; a file that it reads counts by its content."""
+    stated = asdict(cast(Any, method))
+    return {
+        key: _sha256(value) if isinstance(value, Path) and value.is_file() else value for key, value in stated.items()
+    }
 
 
 def _sha256(path: Path | None) -> str | None:

@@ -18,9 +18,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from imagenet_errors.explain.job import ModelGroup, Row, schema_of
-from imagenet_errors.explain.masking import BASELINES, Maskable
+from imagenet_errors.explain.masking import BASELINES, FEWEST_CELLS, Maskable, refuse_baseline
 from imagenet_errors.explain.pictures import small_picture
 from imagenet_errors.explain.questions import Judge, Question
+from imagenet_errors.problems import refuse_below
 
 VERDICTS = ("located", "chance", "diffuse", "never")
 TRANSFER = pa.list_(
@@ -59,6 +60,20 @@ class Locate:
     n_tried: int = 8
     n_random: int = 20
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be; how many cells fit is known beside a picture alone.
+
+        Raises
+        ------
+        InputError
+            There is no such baseline, or a number is too small.
+        """
+        refuse_baseline(self.baseline)
+        refuse_below("--grid", self.grid, FEWEST_CELLS)
+        refuse_below("--cells-tried", self.n_tried, 0)
+        refuse_below("n_random", self.n_random, 1)
+        refuse_below("--seed", self.seed, 0)
 
     def rows(self, group: ModelGroup, questions: Sequence[Question]) -> Iterator[list[Row]]:
         """Locate what turns each answer; a right answer is aimed at the unaccepted class nearest to it instead."""

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from imagenet_errors.explain.classifier import Classifier
 from imagenet_errors.explain.job import ModelGroup, Row, schema_of
-from imagenet_errors.explain.masking import BASELINES, cell_of_pixels, masking_map
+from imagenet_errors.explain.masking import BASELINES, FEWEST_CELLS, cell_of_pixels, masking_map
 from imagenet_errors.explain.pictures import small_picture
 from imagenet_errors.explain.questions import Judge, Question
 from imagenet_errors.measure import rank_correlation
-from imagenet_errors.problems import InputError
+from imagenet_errors.problems import InputError, refuse_below
 from imagenet_errors.shipped import needs
 
 COMMON_GRID = 14
@@ -70,17 +70,20 @@ class Maps:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse unknown methods.
+        """Refuse what cannot be.
 
         Raises
         ------
         InputError
-            A method is none of those there are.
+            A method is none of those there are, or a number is too small.
         """
+        refuse_below("scales", min(self.scales, default=0), FEWEST_CELLS)
+        refuse_below("n_lime", self.n_lime, 1)
+        refuse_below("--seed", self.seed, 0)
         unknown = [name for name in self.methods if name not in MAPPERS]
         if unknown:
             fix = f"There are: {', '.join(MAPPERS)}."
-            raise InputError("--map-methods", f"no way {unknown[0]!r} to make maps", fix=fix)
+            raise InputError("methods", f"no way {unknown[0]!r} to make maps", fix=fix)
 
     def rows(self, group: ModelGroup, questions: Sequence[Question]) -> Iterator[list[Row]]:
         """Map each answer by every method and model, and compare."""

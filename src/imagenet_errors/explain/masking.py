@@ -12,6 +12,8 @@ from imagenet_errors.explain.classifier import Classifier, Pixels
 from imagenet_errors.problems import InputError
 
 BASELINES = ("blur", "mean")
+FEWEST_CELLS = 2
+"""A side: of fewer, none is a part of the picture."""
 _BLUR_SHARE = 0.1
 """Standard deviation of the blur as a share of the picture's side: three quarters of a cell of an 8 x 8 grid."""
 
@@ -24,16 +26,27 @@ def blank_of(pixels: Pixels, baseline: str) -> Pixels:
     InputError
         There is no such baseline.
     """
+    refuse_baseline(baseline)
     if baseline == "mean":
         return pixels.new_zeros(pixels.shape)
-    if baseline != "blur":
-        raise InputError("--baseline", f"no baseline {baseline!r}", fix=f"Known: {', '.join(BASELINES)}.")
     from torchvision.transforms.functional import gaussian_blur
 
     side = min(pixels.shape[-2:])
     deviation = _BLUR_SHARE * side
     radius = min(int(3 * deviation), side - 1)
     return gaussian_blur(pixels, [2 * radius + 1, 2 * radius + 1], [deviation, deviation])
+
+
+def refuse_baseline(baseline: str) -> None:
+    """Refuse what is none of BASELINES.
+
+    Raises
+    ------
+    InputError
+        There is no such baseline.
+    """
+    if baseline not in BASELINES:
+        raise InputError("--baseline", f"no baseline {baseline!r}", fix=f"Known: {', '.join(BASELINES)}.")
 
 
 def cell_of_pixels(size: tuple[int, int], grid: int) -> NDArray[np.int64]:
@@ -44,8 +57,8 @@ def cell_of_pixels(size: tuple[int, int], grid: int) -> NDArray[np.int64]:
     InputError
         The grid has fewer than 2 cells a side, or more cells than pixels.
     """
-    if not 2 <= grid <= min(size):
-        raise InputError("--grid", f"{grid} cells a side cannot be", fix=f"Pass 2 to {min(size)}.")
+    if not FEWEST_CELLS <= grid <= min(size):
+        raise InputError("--grid", f"{grid} cells a side cannot be", fix=f"Pass {FEWEST_CELLS} to {min(size)}.")
     row, column = (np.arange(side) * grid // side for side in size)
     return row[:, None] * grid + column
 

@@ -14,7 +14,7 @@ from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.image_folder import files_of_rows
 from imagenet_errors.images import ImageIndex
 from imagenet_errors.inputs import Basis
-from imagenet_errors.problems import InputError, counted
+from imagenet_errors.problems import InputError, counted, refuse_below
 from imagenet_errors.runs.tables import RunTables, load_run_tables
 from imagenet_errors.tables import cases_of
 
@@ -50,8 +50,10 @@ class ErrorChoice:
         Raises
         ------
         InputError
-            An error type is none of the chain's, or is ``correct``.
+            An error type is none of the chain's, or is ``correct``; or fewer than none are asked for.
         """
+        refuse_below("--limit", self.limit, 0)
+        refuse_below("--right-answers", self.n_right, 0)
         unknown = [name for name in self.error_types if name not in ERROR_TYPES[1:]]
         if unknown:
             fix = f"There are: {', '.join(ERROR_TYPES[1:])}."
@@ -97,8 +99,8 @@ def _question(tables: RunTables, row: int, file: str) -> Question:
     )
 
 
-def name_in_run(run_models: Sequence[str], spec_name: str, given: str) -> str:
-    """Return how the run calls the model: as it was given, by its whole name, or by its architecture.
+def name_in_run(run_models: Sequence[str], spec_name: str, given: str, *, stated: str = "") -> str:
+    """Return how the run calls the model: as it is stated, as it was given, by its whole name, or its architecture.
 
     Raises
     ------
@@ -106,11 +108,11 @@ def name_in_run(run_models: Sequence[str], spec_name: str, given: str) -> str:
         The run has no such model.
     """
     asked = given.partition("=")[0]
-    for name in (asked, spec_name, spec_name.partition(".")[0]):
+    for name in (stated,) if stated else (asked, spec_name, spec_name.partition(".")[0]):
         if name in run_models:
             return name
-    shown = ", ".join(run_models[:20])
-    raise InputError("--model", f"no {asked!r} in this run", fix=f"Say which it is with --run-model: {shown}.")
+    shown, where = ", ".join(run_models[:20]), "--run-model" if stated else "--model"
+    raise InputError(where, f"no {stated or asked!r} in this run", fix=f"Say which it is with --run-model: {shown}.")
 
 
 def judge_by(basis: Basis) -> Judge:

@@ -89,6 +89,8 @@ def summarised(rows: Sequence[Row], *, method: str, model: str = "") -> Explanat
     """Return one table's rows with what they say together."""
     asked = [row for row in rows if row["verdict"] not in _NOT_ASKED]
     summary, line, shows = SUMMARIES[method](asked)
+    if not asked:
+        line, shows = "No answer was explained.", False
     answers = {(row["file_name"], row["prediction"]): row["verdict"] for row in rows}
     not_asked = {verdict: list(answers.values()).count(verdict) for verdict in _NOT_ASKED}
     whole = {"n": len(answers), "not_asked": not_asked, "seconds": _seconds(asked), **summary}

@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,7 +18,7 @@ from imagenet_errors.chain import COUNTS_AS
 from imagenet_errors.explain.classifier import read_picture
 from imagenet_errors.explain.job import ModelGroup, Row, schema_of
 from imagenet_errors.explain.questions import Judge, Question
-from imagenet_errors.problems import InputError
+from imagenet_errors.problems import InputError, refuse_absent, refuse_below
 
 KINDS = ("flip", "crop", "colour")
 VERDICTS = ("stable", "framing")
@@ -52,6 +51,20 @@ class Stability:
     n_colours: int = 8
     seed: int = 0
     boxes: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be.
+
+        Raises
+        ------
+        InputError
+            The file of boxes cannot be read, or a number is too small.
+        """
+        refuse_below("n_crops", self.n_crops, 0)
+        refuse_below("n_colours", self.n_colours, 0)
+        refuse_below("--seed", self.seed, 0)
+        if self.boxes is not None:
+            read_boxes(self.boxes)
 
     def rows(self, group: ModelGroup, questions: Sequence[Question]) -> Iterator[list[Row]]:
         """Ask about every draw of each image."""
@@ -132,16 +145,16 @@ def shares_of(row: Row) -> Row:
     }
 
 
-@lru_cache(maxsize=1)
 def read_boxes(path: Path) -> Mapping[str, tuple[int, int, int, int]]:
     """Return each image's box (left, top, right, bottom) in pixels; the first where it has several.
 
     Raises
     ------
     InputError
-        The file lacks a column, or a box is no box.
+        There is no such file, it lacks a column, or a box is no box.
     """
-    with path.open(encoding="utf-8", newline="") as lines:
+    refuse_absent(path, fix="Check --boxes.")
+    with path.open(encoding="utf-8-sig", newline="") as lines:
         table = csv.DictReader(lines)
         lacking = [name for name in _BOX_COLUMNS if name not in (table.fieldnames or ())]
         if lacking:

@@ -25,6 +25,7 @@ from imagenet_errors.explain.job import ModelGroup, Row, schema_of
 from imagenet_errors.explain.pictures import write_pictures
 from imagenet_errors.explain.questions import Judge, Question
 from imagenet_errors.predict.inference import Capacity, is_out_of_memory
+from imagenet_errors.problems import InputError, refuse_below
 
 VERDICTS = ("robust", "artefact", "inconclusive")
 FAR_RANK = 500
@@ -72,6 +73,21 @@ class SufficientSubsets:
     n_random: int = 5
     seed: int = 0
     export: Path | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be.
+
+        Raises
+        ------
+        InputError
+            The threshold is no share above 0, or a number is too small.
+        """
+        if not 0 < self.threshold <= 1:
+            raise InputError("--threshold", f"{self.threshold} is no share", fix="Pass a number above 0, at most 1.")
+        refuse_below("--pixels-per-step", self.pixels_per_step, 1)
+        refuse_below("cells", min(self.cells, default=0), 1)
+        refuse_below("n_random", self.n_random, 1)
+        refuse_below("--seed", self.seed, 0)
 
     def rows(self, group: ModelGroup, questions: Sequence[Question]) -> Iterator[list[Row]]:
         """Find each answer's sufficient subsets, several pictures in one batch; a row for each size of cell."""

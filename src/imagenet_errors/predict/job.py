@@ -19,7 +19,7 @@ from imagenet_errors import __version__
 from imagenet_errors.image_folder import ImageFolder, refuse_missing
 from imagenet_errors.labels import LabelSpace, imagenet_1k
 from imagenet_errors.predict.inference import Outputs, choose_device, predict_images
-from imagenet_errors.predict.names import ModelSpec, run_registrations
+from imagenet_errors.predict.names import ModelSpec, registered_code, run_registrations
 from imagenet_errors.predict.networks import Network, load_network
 from imagenet_errors.predict.settings import Settings
 from imagenet_errors.predict.table import LAYOUT, prediction_bytes
@@ -136,7 +136,8 @@ def wanted_facts(spec: ModelSpec, work: PredictModel) -> dict[str, Any]:
         "classes": None if settings.classes is None else list(settings.classes),
         "label_space": _label_space(work.labels),
     }
-    return facts | _weights_facts(spec)
+    code = registered_code(spec.architecture)
+    return facts | _weights_facts(spec) | ({} if code is None else {"registered_code_sha256": code})
 
 
 def _label_space(labels: LabelSpace) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import importlib.util
 import re
 import sys
@@ -16,6 +17,7 @@ from imagenet_errors.problems import InputError
 from imagenet_errors.shipped import needs
 
 OWN_TAG = "checkpoint"
+_REGISTERED = "imagenet_errors_registered_"
 _LONGEST_TAG = 80
 """Characters: the file of predictions is named by it, and names beyond 255 bytes are none."""
 
@@ -202,6 +204,14 @@ def _timm_version() -> str:
     return str(needs("timm", extra="timm").__version__)
 
 
+def registered_code(architecture: str) -> str | None:
+    """Return the SHA-256 of the file that registered an architecture of one's own; None for one of timm's."""
+    module = sys.modules[_timm().model_entrypoint(architecture).__module__]
+    if not module.__name__.startswith(_REGISTERED) or module.__file__ is None:
+        return None
+    return hashlib.sha256(Path(module.__file__).read_bytes()).hexdigest()
+
+
 def run_registrations(path: Path) -> None:
     """Run a Python file whose ``@timm.models.register_model`` functions are models of the user's own; once.
 
@@ -210,7 +220,7 @@ def run_registrations(path: Path) -> None:
     InputError
         There is no such file, or it raises.
     """
-    module_name = f"imagenet_errors_registered_{path.stem}"
+    module_name = f"{_REGISTERED}{hashlib.sha256(bytes(path.resolve())).hexdigest()[:8]}_{path.stem}"
     if module_name in sys.modules:
         return
     if not path.is_file():
