@@ -15,9 +15,10 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from imagenet_errors.explain.maps import Maps
-from imagenet_errors.explain.section import SIGNIFICANT, Explanations, summarised, wilson
+from imagenet_errors.explain.section import SIGNIFICANT, Explanations, summarised
 from imagenet_errors.explain.sufficiency import SufficientSubsets
 from imagenet_errors.labels import imagenet_1k
+from imagenet_errors.measure import wilson
 from imagenet_errors.problems import counted
 from imagenet_errors.readers.arrow_tables import our_metadata
 from imagenet_errors.report.markdown import md_table
