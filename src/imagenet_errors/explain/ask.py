@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,10 @@ from imagenet_errors.predict.settings import Settings
 from imagenet_errors.problems import InputError
 from imagenet_errors.runs.manifest import Manifest, read_manifest
 
-METHODS = tuple(method.name for method in (Locate, SufficientSubsets, Maps, Stability))
-"""The ways to explain, the default first."""
+METHODS: dict[str, Callable[[], Method]] = {
+    method.name: method for method in (Locate, SufficientSubsets, Maps, Stability)
+}
+"""The ways to explain by name, the default first; each as it is unless it is asked otherwise."""
 FOLDER = "explanations"
 """Where in the run directory they lie, unless another place is named: ``<method>/<model>.parquet``."""
 
