@@ -69,8 +69,9 @@ def figures(
 ) -> None:
     """Draw a paper's figures: each error type's portion against accuracy, with fits, on fixed scales."""
     from imagenet_errors.datasets import load_dataset
+    from imagenet_errors.report.drawing import FORMATS, FigureRequest
     from imagenet_errors.report.factors import factor_rates, read_factors
-    from imagenet_errors.report.figures import FORMATS, FigureRequest, write_figures
+    from imagenet_errors.report.figures import write_figures
     from imagenet_errors.report.points import is_like_published, points_of_run, published_points, unasked_by_all
     from imagenet_errors.runs.tables import load_run_tables
 
