@@ -147,6 +147,18 @@ def factor_rates(run: RunTables, model: int, factors: Factors) -> FactorRates:
     )
 
 
+def rates_of_run(run: RunTables, path: Path) -> tuple[FactorRates, ...]:
+    """Return the rates of each model of a run by the factors of a file.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or is about none of the run's images.
+    """
+    factors = read_factors(path, run.file_names)
+    return tuple(factor_rates(run, model, factors) for model in range(len(run.models)))
+
+
 def factors_csv(rates: Sequence[FactorRates]) -> str:
     """Return the rates of several models as CSV, a row for each model, factor and error type."""
     rows: list[Sequence[object]] = [["model", "factor", "error_type", "n_images", "n_errors", "ratio", "low", "high"]]

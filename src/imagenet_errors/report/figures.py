@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from imagenet_errors.chain import ERROR_TYPES
+from imagenet_errors.datasets import load_dataset
 from imagenet_errors.files import written_whole
 from imagenet_errors.mistakes import Progress, silent
 from imagenet_errors.problems import InputError
@@ -38,7 +39,18 @@ from imagenet_errors.report.drawing import (
 from imagenet_errors.report.factors import factor_figure, factors_csv
 from imagenet_errors.report.fits import TWO_PIECE_SPLIT
 from imagenet_errors.report.looks import ACCURACY_NAME, ERRORS_NAME, SEVERE
-from imagenet_errors.report.points import GROUPINGS, Points, categories, comparable, error_types
+from imagenet_errors.report.points import (
+    GROUPINGS,
+    Points,
+    categories,
+    comparable,
+    error_types,
+    is_like_published,
+    points_of_run,
+    published_points,
+    unasked_by_all,
+)
+from imagenet_errors.runs.tables import RunTables
 from imagenet_errors.shipped import needs
 
 if TYPE_CHECKING:
@@ -60,6 +72,30 @@ class _Plan:
     title: str
     description: str
     draw: Callable[[], Figure]
+
+
+def points_to_draw(
+    run: RunTables | None, *, published: bool, statistics: Path | None = None
+) -> tuple[Points, Points | None]:
+    """Return the models in front and those behind: a run's and the published ones, or these alone without a run.
+
+    ``statistics``: the folder of the published tables, where it is not fetched.
+
+    Raises
+    ------
+    InputError
+        There is nothing to draw, or the published models were judged on other images than the run's.
+    """
+    data_set = load_dataset() if run is None else run.manifest.as_inputs().data_set
+    if published and not is_like_published(data_set):
+        what = "the published models were judged on ImageNet's validation images and on ImageNet-A, those of the run "
+        raise InputError("--published", f"{what}on neither", fix="Leave it out, or leave RUN_DIR out.")
+    theirs = published_points(statistics, data_set) if published else None
+    if run is not None:
+        return points_of_run(run, unasked_by_all(run, data_set, theirs)), theirs
+    if theirs is None:
+        raise InputError("figures", "of what?", fix="Pass RUN_DIR, --published, or both.")
+    return theirs, None
 
 
 def write_figures(request: FigureRequest, *, jobs: int = 1, progress: Progress = silent) -> list[Path]:
