@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -198,67 +199,67 @@ def large_files(folder: Path, n_files: int) -> tuple[list[Path], Path]:
 
 def page(options: argparse.Namespace, files: Sequence[Path], csv: Path, folder: Path) -> list[str]:
     """Measure everything and return the page's lines."""
-    python, out = sys.executable, folder / "out"
-    out.mkdir()
-
-    def evaluate(*given: Path, name: str, options_too: Sequence[str] = ()) -> list[str]:
-        start = [python, "-m", "imagenet_errors", "evaluate", *map(str, given)]
-        return [*start, "--annotations", options.annotations, "--out", str(folder / name), *options_too]
-
+    evaluate = partial(evaluation_of, folder, options.annotations)
     parquet = [path for path in files if path.suffix == ".parquet"]
     many = many_files(parquet, folder / "many", options.n_models)
     few = many_files(parquet, folder / "few", min(N_FEW, options.n_models))
-    rewrite = [python, "-c", REWRITE, str(out)]
-    with_pandas = [python, "-c", PANDAS, str(out), str(csv)]
-    one_csv = evaluate(csv, name="csv")
-    without_pandas = [python, "-c", NO_PANDAS, *one_csv[3:]]
-    n_runs = options.runs
-    many_costs = compare(evaluate(many, name="many_run"), [*rewrite, str(many)], n_runs=min(n_runs, 3))
-    few_costs = compare(evaluate(few, name="few_run"), [*rewrite, str(few)], n_runs=n_runs)
-    ratios = [
-        (f"{options.n_models} files: evaluate / read and rewrite (pyarrow)", 1.3, *many_costs),
-        (f"{min(N_FEW, options.n_models)} files: the same", None, *few_costs),
-        (
-            "one 50,000-row CSV: evaluate / read CSV, write Parquet (pandas)",
-            1.2,
-            *compare(one_csv, with_pandas, n_runs=n_runs),
-        ),
-        ("the same, no pandas for evaluate", 1.2, *compare(without_pandas, with_pandas, n_runs=n_runs)),
-        (
-            "imagenet-errors --help / import pandas",
-            1.0,
-            *compare([python, "-m", "imagenet_errors", "--help"], [python, "-c", "import pandas"], n_runs=n_runs),
-        ),
-    ]
     lines = [
         f"Annotations: {Path(options.annotations).name}. Whole processes in turn, medians by the clock of up to "
-        f"{n_runs} runs; peak: of the largest process.",
+        f"{options.runs} runs; peak: of the largest process.",
         "",
+        *least_lines(many, few, csv, evaluate, n_runs=options.runs),
+    ]
+    n_runs = min(options.runs, 3)
+    small = small_files(folder / "small", options.n_small)
+    on_cores = [
+        (f"{options.n_models} files", evaluate(many, name="cores")),
+        (
+            f"{options.n_small:,} files of {SMALL_ROWS} rows",
+            evaluate(small, name="cores", options_too=["--allow-partial"]),
+        ),
+    ]
+    lines += cores_lines(on_cores, n_runs=n_runs)
+    return [*lines, *large_lines(folder, evaluate, n_runs=n_runs), ""]
+
+
+def evaluation_of(
+    folder: Path, annotations: str, *given: Path, name: str, options_too: Sequence[str] = ()
+) -> list[str]:
+    """Return the command that evaluates what is given into a run of this name."""
+    start = [sys.executable, "-m", "imagenet_errors", "evaluate", *map(str, given)]
+    return [*start, "--annotations", annotations, "--out", str(folder / name), *options_too]
+
+
+def least_lines(many: Path, few: Path, csv: Path, evaluate: Callable[..., list[str]], *, n_runs: int) -> list[str]:
+    """Compare with the least that such a program must do, read and write; return the page's lines."""
+    python, out = sys.executable, many.parent / "out"
+    out.mkdir()
+    n_many, n_few = (len(list(folder.iterdir())) for folder in (many, few))
+    rewrite = [python, "-c", REWRITE, str(out)]
+    one_csv, with_pandas = evaluate(csv, name="csv"), [python, "-c", PANDAS, str(out), str(csv)]
+    without_pandas = [python, "-c", NO_PANDAS, *one_csv[3:]]
+    help_alone = [python, "-m", "imagenet_errors", "--help"]
+    costs = compare(evaluate(many, name="many_run"), [*rewrite, str(many)], n_runs=min(n_runs, 3))
+    in_turn = partial(compare, n_runs=n_runs)
+    rows = [
+        (f"{n_many} files: evaluate / read and rewrite (pyarrow)", "1.3", costs),
+        (f"{n_few} files: the same", "", in_turn(evaluate(few, name="few_run"), [*rewrite, str(few)])),
+        ("one 50,000-row CSV: evaluate / read CSV, write Parquet (pandas)", "1.2", in_turn(one_csv, with_pandas)),
+        ("the same, no pandas for evaluate", "1.2", in_turn(without_pandas, with_pandas)),
+        ("imagenet-errors --help / import pandas", "1", in_turn(help_alone, [python, "-c", "import pandas"])),
+    ]
+    return [
         "| what | ours, s | other, s | ratio | at most | our peak, MiB |",
         "| --- | ---: | ---: | ---: | ---: | ---: |",
-    ]
-    for title, limit, ours, theirs in ratios:
-        ratio = ours.seconds / theirs.seconds
-        asked = "" if limit is None else f"{limit:g}"
-        lines.append(
-            f"| {title} | {ours.seconds:.2f} | {theirs.seconds:.2f} | {ratio:.2f} | {asked} | {ours.peak_mib:.0f} |"
-        )
-    lines += [
+        *(
+            f"| {title} | {ours.seconds:.2f} | {theirs.seconds:.2f} | {ours.seconds / theirs.seconds:.2f} | {limit} "
+            f"| {ours.peak_mib:.0f} |"
+            for title, limit, (ours, theirs) in rows
+        ),
         "",
-        f"A model in the run of all files: {1000 * many_costs[0].seconds / options.n_models:.0f} ms. "
+        f"A model in the run of all files: {1000 * costs[0].seconds / n_many:.0f} ms. "
         "Out-of-vocabulary evidence is looked up, not computed.",
     ]
-    on_cores = cores_lines(
-        [
-            (f"{options.n_models} files", evaluate(many, name="cores")),
-            (
-                f"{options.n_small:,} files of {SMALL_ROWS} rows",
-                evaluate(small_files(folder / "small", options.n_small), name="cores", options_too=["--allow-partial"]),
-            ),
-        ],
-        n_runs=min(n_runs, 3),
-    )
-    return [*lines, *on_cores, *large_lines(folder, evaluate, n_runs=min(n_runs, 3)), ""]
 
 
 def cores_lines(commands: Sequence[tuple[str, list[str]]], *, n_runs: int) -> list[str]:

@@ -491,6 +491,9 @@ def page(judged: Sequence[Judged], n_all: Counter[str], *, command: str, seed: i
             f"{n_counted - len(slipped):,} ({sum(one.outcome == ENDLESS for one in judged)} by never coming to an end) "
             f"and missed {len(slipped)} (**{share:.1%}**).",
             "",
+            "`--work DIR` keeps the folder with the outcomes: the same command goes on in it, and with `--again` those "
+            "that survived there are tried once more.",
+            "",
             "Tests were written for what the seed of `make mutants`, 12, found missed (reports/mutants.md). What "
             "another seed finds missed at the first try says more of the places that no seed has drawn "
             "(reports/mutants_held_out.md).",
@@ -558,6 +561,17 @@ def parsed(given: Sequence[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(given)
 
 
+def command_of(given: Sequence[str]) -> str:
+    """Return the command as it was given, the folders of this machine apart: ``--work DIR``, files by their names."""
+    options = parsed(given)
+    places = {options.work: "DIR", options.out: options.out.name if options.out.is_absolute() else str(options.out)}
+    shown = []
+    for text in given:
+        option, equals, value = text.rpartition("=")
+        shown.append(option + equals + places.get(Path(value), value))
+    return shlex.join(["python", "scripts/mutants.py", *shown])
+
+
 def main() -> None:
     """Try the changes and write the page."""
     options = parsed()
@@ -586,8 +600,8 @@ def main() -> None:
                 spent = sum(os.times()[2:4])
                 print(f"{n}/{len(mutants)} {one.outcome} ({spent:.0f} s of CPU) {said(one)}", flush=True)
             judged.append(one)
-    command = " ".join(["python", "scripts/mutants.py", *map(shlex.quote, sys.argv[1:])])
-    options.out.write_text(page(judged, n_all, command=command, seed=options.seed), encoding="utf-8")
+    text = page(judged, n_all, command=command_of(sys.argv[1:]), seed=options.seed)
+    options.out.write_text(text, encoding="utf-8")
     print(f"{options.out}: {Counter(one.outcome for one in judged)}")
 
 

@@ -14,13 +14,18 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
+from imagenet_errors.explain.ask import METHODS
 from imagenet_errors.explain.maps import Maps
-from imagenet_errors.explain.section import SIGNIFICANT, Explanations, summarised, wilson
+from imagenet_errors.explain.questions import judge_by
+from imagenet_errors.explain.section import SIGNIFICANT, Explanations, summarised
 from imagenet_errors.explain.sufficiency import SufficientSubsets
+from imagenet_errors.inputs import load_basis
 from imagenet_errors.labels import imagenet_1k
+from imagenet_errors.measure import wilson
 from imagenet_errors.problems import counted
 from imagenet_errors.readers.arrow_tables import our_metadata
 from imagenet_errors.report.markdown import md_table
+from imagenet_errors.runs.manifest import read_manifest
 
 Row = dict[str, Any]
 COMMAND = "python scripts/study_explain.py --images ... --ratings ... --weights ..."
@@ -51,22 +56,29 @@ def write(work: Path, out: Path, *, n_wanted: int, n_plants: int) -> str:
 
 
 def explanations(work: Path) -> dict[str, Explanations]:
-    """Return what the finished rounds hold, by method; of maps, which are dear, also what is done of a round."""
-    rows: dict[str, list[Row]] = {}
-    for path in _tables(work):
-        rows.setdefault(path.parent.name, []).extend(pq.read_table(path, partitioning=None).to_pylist())
-    if "maps" not in rows and (parts := sorted((work / "rounds").glob("*/maps/*.parts/*.parquet"))):
-        rows["maps"] = [row for path in parts for row in pq.read_table(path, partitioning=None).to_pylist()]
-    return {method: summarised(found, method=method) for method, found in rows.items()}
+    """Return what the finished rounds hold, by method; where none is finished, what is done of those begun."""
+    rows = {method: _rows(_tables(work, method)) or _begun(work, method) for method in METHODS}
+    return {method: summarised(found, method=method) for method, found in rows.items() if found}
+
+
+def _begun(work: Path, method: str) -> list[Row]:
+    rows = _rows(sorted((work / "rounds").glob(f"*/{method}/*.parts/*.parquet")))
+    if rows:
+        METHODS[method]().finish(rows, judge_by(load_basis(read_manifest(work).as_inputs())))
+    return rows
+
+
+def _rows(paths: Sequence[Path]) -> list[Row]:
+    return [row for path in paths for row in pq.read_table(path, partitioning=None).to_pylist()]
 
 
 def _options_of_maps(work: Path) -> list[Row]:
-    """Return how the maps were made, from the finished rounds, else from what is done of the first one."""
+    """Return how the maps were made, from the finished rounds, else from those begun."""
     finished = [(our_metadata(path) or {}).get("method", {}) for path in _tables(work, "maps")]
     return finished or [_json(path)["method"] for path in sorted((work / "rounds").glob("*/maps/*.parts/facts.json"))]
 
 
-def _tables(work: Path, method: str = "*") -> list[Path]:
+def _tables(work: Path, method: str) -> list[Path]:
     return sorted((work / "rounds").glob(f"*/{method}/*.parquet"))
 
 
@@ -85,7 +97,7 @@ two-sided. No picture is shown: they are not ours to publish. The command puts t
 def _progress(made: dict[str, Explanations], n_wanted: int, work: Path) -> str:
     """Say what was asked for and what was reached."""
     told = []
-    for method in ("locate", "sis", "maps", "stability"):
+    for method in METHODS:
         rows = made[method].rows if method in made else ()
         right = len({row["file_name"] for row in rows if row["error_type"] == "correct"})
         wrong = len({row["file_name"] for row in rows}) - right

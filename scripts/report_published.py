@@ -15,7 +15,7 @@ import matplotlib as mpl
 import numpy as np
 
 from imagenet_errors.labels import GROUPS
-from imagenet_errors.report.figures import STYLE, FigureRequest, two_piece_figure
+from imagenet_errors.report.drawing import STYLE, FigureRequest, two_piece_figure
 from imagenet_errors.report.fits import fit_line, two_piece
 from imagenet_errors.report.looks import SEVERE
 from imagenet_errors.report.points import Points, error_types, published_points

@@ -162,7 +162,7 @@ def figure_of_shares(before: NDArray[np.float64], after: NDArray[np.float64]) ->
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    from imagenet_errors.report.figures import STYLE
+    from imagenet_errors.report.drawing import STYLE
 
     with mpl.rc_context({**STYLE, "svg.hashsalt": "imagenet-errors"}):
         figure = Figure(figsize=(9, 3.2), layout="constrained")

@@ -2,16 +2,19 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.metrics import recall_score
 
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.measure import (
     IS_MULTI_LABEL_ERROR,
     IS_TOP1_ERROR,
+    NORMAL_975,
     class_average,
     group_membership,
     measure,
     strata,
+    wilson,
 )
 from imagenet_errors.tables import Ragged
 from toy import BEAGLE, LABELS, MUG, SOFA, TABBY
@@ -146,3 +149,19 @@ def test_images_in_any_of_many_groups_are_counted_as_one_by_one():
     counts = measure(error_type, strata(label, membership), groups=("",) * 70).counts
     one_by_one = [np.bincount(error_type[inside], minlength=len(ERROR_TYPES)) for inside in membership]
     assert counts.tolist() == np.stack(one_by_one).tolist()
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 10), (3, 7), (3, 18), (50, 119), (139, 1163), (10, 10)])
+def test_a_rate_has_the_score_interval(hits, n):
+    theirs = stats.binomtest(hits, n).proportion_ci(method="wilson")
+    assert wilson(hits, n) == pytest.approx((theirs.low, theirs.high))
+
+
+def test_rates_have_their_intervals_together_and_of_nothing_nothing_is_known():
+    low, high = wilson(np.array([3, 0]), np.array([18, 0]))
+    assert (low[0], high[0]) == pytest.approx(wilson(3, 18))
+    assert np.isnan([low[1], high[1]]).all()
+
+
+def test_an_interval_of_95_percent_leaves_as_much_on_either_side():
+    assert pytest.approx(stats.norm.ppf(0.975), rel=1e-14) == NORMAL_975

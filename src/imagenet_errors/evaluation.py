@@ -83,13 +83,23 @@ class Judged:
     """All cases of a run with their verdicts, and the lookup from one model's predictions into them.
 
     ``chain``: as it was asked; a stage whose evidence was about none of its cases counts as not run.
+    ``masked_models``: those that chose among the classes that occur in the data set alone.
     """
 
     basis: Basis
     mistakes: Mistakes
     chain: Chain
     verdicts: Verdicts
-    class_rule: str = ""
+    masked_models: tuple[str, ...] = ()
+
+    @property
+    def class_rule(self) -> str:
+        """What the models chose from, in words."""
+        rule, n_masked = self.basis.labels.rule, len(self.masked_models)
+        n_others = len(self.mistakes.models) - n_masked
+        if not (n_masked and n_others):
+            return rule(masked=n_masked > 0)
+        return f"{counted(n_masked, 'model')}: {rule(masked=True)}; {n_others:,}: {rule(masked=False)}"
 
     @cached_property
     def membership(self) -> NDArray[np.bool_]:
@@ -252,7 +262,7 @@ def evaluate(
     _check_apart(out, [one for one in predictions if isinstance(one, Path)])
     basis = load_basis(inputs, [one for one in predictions if isinstance(one, Path)], told_by=_told_by(predictions))
     with gather(predictions, basis, rules=rules, progress=progress) as mistakes:
-        judged = judge(basis, mistakes, class_rule=class_rule(basis, mistakes, rules))
+        judged = judge(basis, mistakes, masked_models=masked_models(basis, mistakes, rules))
         return save(judged, out, command=command, failed=failed, progress=progress)
 
 
@@ -273,25 +283,23 @@ def _check_apart(out: Path, predictions: Sequence[Path]) -> None:
             raise InputError(out, f"lies in the folder of predictions {folder}", fix="Choose an --out beside it.")
 
 
-def class_rule(basis: Basis, mistakes: Mistakes, rules: ReadRules | None) -> str:
-    """Say what the models chose from: all classes, or those that occur in the data set, when read or when predicted."""
-    labels, models = basis.labels, mistakes.models
-    if rules is not None and rules.mask_classes:
-        return labels.rule(masked=True)
-    n_masked = sum(n_classes_of_file(model.source) == len(labels.occurring) for model in models)
-    if not labels.occurring or n_masked in (0, len(models)):
-        return labels.rule(masked=n_masked > 0)
-    words = f"{counted(n_masked, 'model')}: {labels.rule(masked=True)}"
-    return f"{words}; {len(models) - n_masked:,}: {labels.rule(masked=False)}"
+def masked_models(basis: Basis, mistakes: Mistakes, rules: ReadRules | None) -> tuple[str, ...]:
+    """Return the models whose other classes than the data set's were masked, when read or when predicted."""
+    n_occurring = len(basis.labels.occurring)
+    if not n_occurring:
+        return ()
+    when_read = rules is not None and rules.mask_classes
+    models = mistakes.models
+    return tuple(each.model for each in models if when_read or n_classes_of_file(each.source) == n_occurring)
 
 
-def judge(basis: Basis, mistakes: Mistakes, *, class_rule: str = "") -> Judged:
+def judge(basis: Basis, mistakes: Mistakes, *, masked_models: tuple[str, ...] = ()) -> Judged:
     """Give every distinct mistake its verdict."""
     walk = basis.chain.ask(mistakes.cases)
     chain = basis.chain.without_useless(walk)
     if chain is not basis.chain:
         walk = chain.ask(mistakes.cases)
-    return Judged(basis, mistakes, chain, basis.verdicts(walk), class_rule)
+    return Judged(basis, mistakes, chain, basis.verdicts(walk), masked_models)
 
 
 def save(
@@ -390,6 +398,7 @@ def _manifest(evaluation: Evaluation, command: Sequence[str]) -> Manifest:
         rejected_labels=basis.inputs.rejected_labels,
         label_set=basis.label_set,
         class_rule=evaluation.judged.class_rule,
+        masked_models=list(evaluation.judged.masked_models),
         **facts,
         n_annotated=len(annotations),
         n_evaluated=n_evaluated,

@@ -1,4 +1,4 @@
-"""How often each error type occurs, and the accuracies that forgive more and more of them.
+"""How often each error type occurs, how sure a rate is, and the accuracies that forgive more and more errors.
 
 Source: Shankar et al. 2020 (multi-label accuracy, averaged per class); Peychev et al., NeurIPS 2023.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,8 @@ _FORGIVEN = {
 IS_TOP1_ERROR = np.array([name != "correct" for name in ERROR_TYPES])
 IS_MULTI_LABEL_ERROR = np.array([COUNTS_AS[name] != "right" for name in ERROR_TYPES])
 """bool [T]: a multi-label error is one that is wrong by every accepted label."""
+NORMAL_975 = 1.959963984540054
+"""The normal distribution's 97.5 % quantile: so many standard errors each way make an interval of 95 %."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,6 +168,17 @@ def class_average(by_label: NDArray[np.int64], is_right: NDArray[np.bool_]) -> N
 def _counts_as(kinds: tuple[str, ...]) -> NDArray[np.bool_]:
     """Return bool [T]: the types that count as one of these."""
     return np.array([COUNTS_AS[name] in kinds for name in ERROR_TYPES])
+
+
+def wilson(hits: NDArray[Any] | int, n: NDArray[Any] | int) -> tuple[Any, Any]:
+    """Return the 95 % interval of each rate ``hits / n``, of numbers or arrays of them; NaN where n is 0.
+
+    Source: Wilson 1927 (score interval).
+    """
+    n = np.where(np.asarray(n) > 0, n, np.nan)
+    centre = (hits + NORMAL_975**2 / 2) / (n + NORMAL_975**2)
+    half = NORMAL_975 / (n + NORMAL_975**2) * np.sqrt(hits * (n - hits) / n + NORMAL_975**2 / 4)
+    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
 
 
 def rank_correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:

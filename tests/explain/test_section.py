@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 from scipy import stats
 
-from imagenet_errors.explain.section import page_rows, stored_explanations, summarised, wilson
+from imagenet_errors.explain.section import page_rows, shares, stored_explanations, summarised
 
 
 def located(n_flip, n_decoy, *, verdict="located", kind="model_failure", prediction=3, goal=4, **more):
@@ -155,11 +155,8 @@ def test_the_answer_that_reframed_pictures_give_instead_is_told():
     assert (shown["n_draws"], shown["else"], shown["n_else"], shown["else_type"]) == (5, 5, 2, "correct")
 
 
-@pytest.mark.parametrize(("hits", "n"), [(0, 10), (10, 10), (3, 7), (50, 119)])
-def test_the_interval_is_wilsons(hits, n):
-    expected = stats.binomtest(hits, n).proportion_ci(method="wilson")
-    assert wilson(hits, n) == pytest.approx((expected.low, expected.high))
-
-
-def test_of_nothing_nothing_is_known():
-    assert wilson(0, 0) == (0, 1)
+def test_a_share_has_its_interval():
+    rows = [{"verdict": "located"}] * 3 + [{"verdict": "never"}] * 4
+    expected = stats.binomtest(3, 7).proportion_ci(method="wilson")
+    share = next(each for each in shares(rows, "verdict") if each["verdict"] == "located")
+    assert (share["low"], share["high"]) == pytest.approx((expected.low, expected.high))

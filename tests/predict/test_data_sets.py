@@ -117,6 +117,7 @@ def test_masked_scores_name_classes_that_occur_alone_and_every_page_says_so(prog
     answer = program("evaluate", path, "--dataset", "imagenet-a", "--no-check-order", "--out", tmp_path / "run")
     assert f"predictions: {rule}" in answer.out
     assert read_manifest(tmp_path / "run").class_rule == rule
+    assert read_manifest(tmp_path / "run").masked_models == ["tiny_net.seed1"]
     assert json.loads((tmp_path / "run" / "run.json").read_text())["label_set"].startswith("the original labels alone")
 
 
@@ -138,8 +139,9 @@ def test_a_run_of_masked_and_unmasked_models_says_how_many_are_which(program, so
     _, plain = predicted(program, some_of_a, tmp_path / "p")
     common = ("--dataset", "imagenet-a", "--no-check-order", "--out", tmp_path / "run")
     assert program("evaluate", tmp_path / "masked.parquet", plain, *common).status == 0
-    rule = read_manifest(tmp_path / "run").class_rule
-    assert rule.startswith("1 model: the best of the 200 classes that occur; 1: the best of 1,000 classes")
+    manifest = read_manifest(tmp_path / "run")
+    assert manifest.class_rule.startswith("1 model: the best of the 200 classes that occur; 1: the best of 1,000")
+    assert manifest.masked_models == ["masked"]
 
 
 def test_what_was_predicted_among_classes_that_occur_is_explained_among_them(program, some_of_a, tmp_path):
@@ -154,10 +156,28 @@ def test_what_was_predicted_among_classes_that_occur_is_explained_among_them(pro
     occurring = set(load_dataset("imagenet-a").labels.occurring)
     assert "other_answer" not in table["verdict"].to_pylist()
     assert {one for answers in table["answers"].to_pylist() for one in answers} <= occurring
+
+
+def test_in_a_run_of_masked_and_unmasked_models_each_is_explained_as_it_was_predicted(program, some_of_a, tmp_path):
+    _, masked = predicted(program, some_of_a, tmp_path / "p", "--mask-classes")
     _, plain = predicted(program, some_of_a, tmp_path / "q")
     plain.rename(tmp_path / "plain.parquet")
-    assert program("evaluate", masked, tmp_path / "plain.parquet", *common, tmp_path / "both").status == 0
-    answer = program("explain", tmp_path / "both", "--model", "tiny_net.seed1", *asked)
+    run = tmp_path / "run"
+    common = ("--dataset", "imagenet-a", "--no-check-order", "--out", run)
+    assert program("evaluate", masked, tmp_path / "plain.parquet", *common).status == 0
+    asked = ("explain", run, "--model", "tiny_net.seed1", "--images", some_of_a, "--register", MODELS)
+    types = ("--error-types", "model_failure,fine_grained,spurious_correlation,class_overlap,multi_object")
+    small = ("--device", "cpu", "--grid", "2", "--limit", "4", *types)
+    for name, alike in (("tiny_net.seed1", True), ("plain", False)):
+        assert program(*asked, "--run-model", name, *small).status == 0
+        table = pq.read_table(run / "explanations" / "locate" / f"{name}.parquet")
+        answers = {one for answers in table["answers"].to_pylist() for one in answers}
+        assert "other_answer" not in table["verdict"].to_pylist()
+        assert (answers <= set(load_dataset("imagenet-a").labels.occurring)) is alike
+    facts = json.loads((run / "run.json").read_text())
+    del facts["masked_models"]  # as an earlier version wrote it
+    (run / "run.json").write_text(json.dumps(facts))
+    answer = program(*asked, *small)
     assert answer.status == 2
     assert "Evaluate the model's predictions alone" in answer.err
 

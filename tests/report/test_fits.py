@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from imagenet_errors.report.fits import curve, fit_line, poisson, two_piece, wilson
+from imagenet_errors.report.fits import curve, fit_line, poisson, two_piece
 
 RANDOM = np.random.default_rng(5)
 X = RANDOM.uniform(60, 98, 40)
@@ -60,13 +60,6 @@ def test_a_curve_is_drawn_where_a_line_leaves_the_data():
     assert np.abs(np.interp(x, along, heights) - bent).max() < np.abs(fit_line(x, bent).at(x) - bent).max() / 2
     assert curve(x, 100 - 0.8 * x + np.sin(7 * x)) is None
     assert curve(x[:5], bent[:5]) is None
-
-
-@pytest.mark.parametrize(("hits", "n"), [(0, 10), (3, 18), (139, 1163), (10, 10)])
-def test_rates_have_the_score_interval(hits, n):
-    low, high = wilson(np.array(hits), np.array(n))
-    theirs = stats.binomtest(hits, n).proportion_ci(method="wilson")
-    assert (float(low), float(high)) == pytest.approx((theirs.low, theirs.high))
 
 
 @pytest.mark.parametrize("hits", [0, 1, 6, 210])

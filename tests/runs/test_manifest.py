@@ -55,6 +55,26 @@ def test_labels_that_the_run_itself_keeps_are_those_in_its_folder(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("said", "masked"),
+    [
+        pytest.param("", [], id="nothing"),
+        pytest.param("the best of 1,000 classes", [], id="every class"),
+        pytest.param("the best of 1,000 classes, 800 of which do not occur", [], id="every class, few of which occur"),
+        pytest.param("the best of the 200 classes that occur", ["vit"], id="those that occur alone"),
+        pytest.param(
+            "1 model: the best of the 200 classes that occur; 1: the best of 1,000 classes, 800 of which do not occur",
+            None,
+            id="some so, some otherwise",
+        ),
+    ],
+)
+def test_which_models_were_masked_is_read_from_the_words_of_an_earlier_run(tmp_path, said, masked):
+    assert read_manifest(write(tmp_path, FIRST | {"class_rule": said})).masked_models == masked
+    now = {"class_rule": said, "masked_models": ["vit"]}
+    assert read_manifest(write(tmp_path, FIRST | now)).masked_models == ["vit"]
+
+
+@pytest.mark.parametrize(
     ("content", "what"),
     [
         pytest.param("", "no manifest of a run", id="empty"),

@@ -92,3 +92,16 @@ def test_every_reason_belongs_to_a_line_that_is_still_there():
         text = " ".join((mutants.TOP / mutants.PACKAGE / module).read_text(encoding="utf-8").split())
         assert " ".join(was.split()) in text, f"{module}: {was}"
         assert becomes != was
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        pytest.param("--work /x/kept --again --out reports/a.md", "--work DIR --again --out reports/a.md", id="kept"),
+        pytest.param("--work=/x/kept/ --out=reports/a.md", "--work=DIR --out=reports/a.md", id="in one word"),
+        pytest.param("--sample 0 --work m --out m.md", "--sample 0 --work DIR --out m.md", id="a short name"),
+        pytest.param("chain.py --out /x/a.md", "chain.py --out a.md", id="a page elsewhere"),
+    ],
+)
+def test_a_page_shows_the_command_as_given_without_this_machines_folders(given, shown):
+    assert mutants.command_of(given.split()) == f"python scripts/mutants.py {shown}"

@@ -23,6 +23,9 @@ from imagenet_errors.cli.screen import console, meter, next_step, progress, say_
 from imagenet_errors.problems import InputError, refuse_absent
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from imagenet_errors.oov.clip import EncoderSpec
     from imagenet_errors.oov.request import PoolChoice
 
 
@@ -97,6 +100,12 @@ class Encoding:
     workers: Annotated[int, Parameter(help="Threads that read images.", validator=Number(gte=1))] = 4
     engine: Annotated[str, Parameter(help="local, or ray: a task a shard of the pool.")] = "local"
 
+    def spec(self) -> EncoderSpec:
+        """Return what the library takes."""
+        from imagenet_errors.oov.clip import EncoderSpec
+
+        return EncoderSpec(self.clip_model, self.clip_weights, self.device, self.batch_size, self.workers)
+
 
 _TRAINING, _PUBLISHED = NeighbourOptions(), Encoding()
 
@@ -131,20 +140,16 @@ def find_evidence(
 ) -> int:
     """Find out-of-vocabulary evidence for every mistake that needs it: CLIP, WordNet, neighbours; once a case."""
     from imagenet_errors.oov.build import build, done_lines
-    from imagenet_errors.oov.clip import EncoderSpec
     from imagenet_errors.oov.plan import make_plan
     from imagenet_errors.oov.request import OovRequest
 
-    encoder = EncoderSpec(
-        encoding.clip_model, encoding.clip_weights, encoding.device, encoding.batch_size, encoding.workers
-    )
     request = OovRequest(
         predictions=predictions,
         inputs=basis.inputs(files),
         images=needed(images, "--images", "the folder of the evaluated images"),
         pool=neighbours.choice(),
         out=needed(out, "--out", "the table to write"),
-        encoder=encoder,
+        encoder=encoding.spec(),
         work=work,
         engine=encoding.engine,
         redo=redo,
@@ -152,9 +157,8 @@ def find_evidence(
         rules=reading.rules(allow_partial=True),
     )
     planned = make_plan(request, progress=progress)
-    lines = () if as_json else planned.lines()
-    for line in lines:
-        console().print(line, soft_wrap=True, markup=False)
+    if not as_json:
+        _say_all(planned.lines())
     if plan:
         if as_json:
             say_json(planned.as_json())
@@ -163,11 +167,15 @@ def find_evidence(
     if as_json:
         say_json({**planned.as_json(), **outcome.as_json()})
     else:
-        for line in done_lines(outcome, planned):
-            console().print(line, soft_wrap=True, markup=False)
+        _say_all(done_lines(outcome, planned))
         labels = (word for name in basis.annotations for word in ("--annotations", name))
         next_step("Next", "evaluate", *predictions, *labels, "--oov-evidence", request.out)
     return SOME_FAILED if outcome.n_failures else 0
+
+
+def _say_all(lines: Iterable[str]) -> None:
+    for line in lines:
+        console().print(line, soft_wrap=True, markup=False)
 
 
 Tables = Annotated[Path, Parameter(help="Evidence tables, Parquet or CSV.", group=INPUTS, show_default=False)]
@@ -186,8 +194,7 @@ def merge_tables(
     from imagenet_errors.oov.coverage import merge
 
     merged = merge(tables, needed(out, "--out", "the table to write"))
-    for line in merged.lines():
-        console().print(line, soft_wrap=True, markup=False)
+    _say_all(merged.lines())
     return SOME_FAILED if merged.n_conflicts else 0
 
 
@@ -214,8 +221,7 @@ def plan_evidence(
     without = inputs.with_evidence(oov_evidence=None)
     rules = reading.rules(allow_partial=True)
     coverage = coverage_of(predictions, without, tables, rules=rules, progress=progress)
-    for line in coverage.lines():
-        console().print(line, soft_wrap=True, markup=False)
+    _say_all(coverage.lines())
     if out is not None:
         coverage.save(out)
     return 0

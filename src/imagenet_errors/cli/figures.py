@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -68,42 +67,31 @@ def figures(
     ] = None,
 ) -> None:
     """Draw a paper's figures: each error type's portion against accuracy, with fits, on fixed scales."""
-    from imagenet_errors.datasets import load_dataset
-    from imagenet_errors.report.factors import factor_rates, read_factors
-    from imagenet_errors.report.figures import FORMATS, FigureRequest, write_figures
-    from imagenet_errors.report.points import is_like_published, points_of_run, published_points, unasked_by_all
+    from imagenet_errors.report.drawing import FORMATS, FigureRequest
+    from imagenet_errors.report.factors import rates_of_run
+    from imagenet_errors.report.figures import points_to_draw, write_figures
     from imagenet_errors.runs.tables import load_run_tables
+    from imagenet_errors.workers import n_cores
 
     run = None if run_dir is None else load_run_tables(run_dir)
-    data_set = load_dataset() if run is None else run.manifest.as_inputs().data_set
     wants_published = published or published_statistics is not None
-    if wants_published and not is_like_published(data_set):
-        what = "the published models were judged on ImageNet's validation images and on ImageNet-A, those of the run "
-        raise InputError("--published", f"{what}on neither", fix="Leave it out, or leave RUN_DIR out.")
-    theirs = published_points(published_statistics, data_set) if wants_published else None
-    ours = None if run is None else points_of_run(run, unasked_by_all(run, data_set, theirs))
-    points = ours or theirs
-    if points is None:
-        raise InputError("figures", "of what?", fix="Pass RUN_DIR, --published, or both.")
+    points, behind = points_to_draw(run, published=wants_published, statistics=published_statistics)
     if factors is not None and run is None:
         raise InputError("--factors", "needs a run, whose verdicts it counts", fix="Pass RUN_DIR.")
     folder = out or (Path() if run_dir is None else run_dir) / "figures"
-    by_factor = () if factors is None or run is None else read_factors(factors, run.file_names)
     written = write_figures(
         FigureRequest(
             points=points,
             out=folder,
-            behind=None if ours is None else theirs,
+            behind=behind,
             groupings=tuple(dict.fromkeys(by or ("data",))),
             formats=tuple(dict.fromkeys(kinds or FORMATS)),
             only=types,
             named=names,
             x_axis=x_axis,
-            factors=()
-            if run is None or not by_factor
-            else tuple(factor_rates(run, model, by_factor) for model in range(len(run.models))),
+            factors=() if factors is None or run is None else rates_of_run(run, factors),
         ),
-        jobs=len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        jobs=n_cores(),
         progress=progress,
     )
     drawn = f"x-axis: accuracy of {'all images' if x_axis == 'all' else 'each group'}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -26,8 +27,10 @@ from imagenet_errors.predict.settings import Settings
 from imagenet_errors.problems import InputError
 from imagenet_errors.runs.manifest import Manifest, read_manifest
 
-METHODS = tuple(method.name for method in (Locate, SufficientSubsets, Maps, Stability))
-"""The ways to explain, the default first."""
+METHODS: dict[str, Callable[[], Method]] = {
+    method.name: method for method in (Locate, SufficientSubsets, Maps, Stability)
+}
+"""The ways to explain by name, the default first; each as it is unless it is asked otherwise."""
 FOLDER = "explanations"
 """Where in the run directory they lie, unless another place is named: ``<method>/<model>.parquet``."""
 
@@ -76,7 +79,7 @@ def explain(request: ExplainRequest, *, engine: Engine, tell: Tell) -> Explained
     )
     questions = choose_questions(request.run, name, request.images, request.choice)
     judge = judge_by(load_basis(manifest.as_inputs()))
-    settings = _as_in_the_run(_for_a_worker(request.settings), manifest, request.run)
+    settings = _as_in_the_run(_for_a_worker(request.settings), manifest, request.run, name)
     work = ExplainShard(asked, request.images.resolve(), request.method, settings)
     out = (request.out or request.run / FOLDER) / request.method.name / f"{name}.parquet"
     return explain_all(work, questions, out, engine=engine, judge=judge, tell=tell)
@@ -126,21 +129,18 @@ def explain_ratings(request: ExplainRequest, ratings_file: Path, *, n_maps: int)
     return RatingsStudy(heads, maps, path)
 
 
-def _as_in_the_run(settings: Settings, manifest: Manifest, run: Path) -> Settings:
-    """Return the settings with the classes that the run's models chose from: all, or those that occur alone.
+def _as_in_the_run(settings: Settings, manifest: Manifest, run: Path, model: str) -> Settings:
+    """Return the settings with the classes that the run's model chose from: all, or those that occur alone.
 
     Raises
     ------
     InputError
-        Some models of the run chose so and some otherwise.
+        The run is of an earlier version, and some of its models chose so and some otherwise.
     """
-    labels = manifest.as_inputs().data_set.labels
-    if manifest.class_rule in ("", labels.rule(masked=False)):
-        return settings
-    if manifest.class_rule == labels.rule(masked=True):
-        return settings.masked_to(labels)
-    fix = "Evaluate the model's predictions alone, and explain that run."
-    raise InputError(run, f"its models chose from different classes ({manifest.class_rule})", fix=fix)
+    if manifest.masked_models is None:
+        fix = "Evaluate the model's predictions alone, and explain that run."
+        raise InputError(run, f"its models chose from different classes ({manifest.class_rule})", fix=fix)
+    return settings.masked_to(manifest.as_inputs().data_set.labels) if model in manifest.masked_models else settings
 
 
 def _for_a_worker(settings: Settings) -> Settings:

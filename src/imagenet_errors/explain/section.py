@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import sqrt
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +16,13 @@ import pyarrow as pa
 
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.compare import mcnemar
+from imagenet_errors.measure import wilson
 from imagenet_errors.problems import counted
 from imagenet_errors.runs.directory import read_run_table
 
 Row = dict[str, Any]
 FOLDER = "explanations"
 SIGNIFICANT = 0.05
-_NORMAL_975 = 1.959963984540054
 UNREADABLE, OTHER_ANSWER = "unreadable", "other_answer"
 """Verdicts where nothing was asked: the image cannot be decoded; the model does not answer what the run says."""
 _NOT_ASKED = {
@@ -189,23 +188,14 @@ def shares(rows: Sequence[Row], key: str) -> list[Row]:
     for place in np.argsort(-counts, kind="stable"):
         n = int(counts[place])
         low, high = wilson(n, len(rows))
-        found.append({key: str(values[place]), "n": n, "share": n / len(rows), "low": low, "high": high})
+        bounds = {"low": float(low), "high": float(high)}
+        found.append({key: str(values[place]), "n": n, "share": n / len(rows), **bounds})
     return found
 
 
 def errors_of(rows: Sequence[Row]) -> list[Row]:
     """Return the rows that are errors."""
     return [row for row in rows if row["error_type"] != "correct"]
-
-
-def wilson(n_hits: int, n: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share (Wilson 1927); (0, 1) of nothing."""
-    if not n:
-        return 0.0, 1.0
-    share, z2 = n_hits / n, _NORMAL_975**2
-    middle = share + z2 / (2 * n)
-    half = _NORMAL_975 * sqrt(share * (1 - share) / n + z2 / (4 * n * n))
-    return max(0.0, (middle - half) / (1 + z2 / n)), min(1.0, (middle + half) / (1 + z2 / n))
 
 
 def _located(rows: Sequence[Row]) -> tuple[Row, str, bool]:

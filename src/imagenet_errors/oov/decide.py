@@ -11,7 +11,6 @@ Differs: where one name belongs to a class and to another synset, the class coun
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from imagenet_errors.oov.cosine import Float64, cosines, on_grid, one_blas_threa
 from imagenet_errors.oov.neighbours import N_USED
 from imagenet_errors.oov.proposals import Proposer
 from imagenet_errors.tables import Ragged
+from imagenet_errors.workers import n_cores
 
 TEMPERATURE = 100.0
 N_TOP = 5
@@ -155,7 +155,7 @@ class OovDecider:
             near = images[cases.image[chosen]]
             self._score(chosen, pair_of[chosen], Ragged(proposals.offsets, codes), near, best)
 
-        with one_blas_thread(), ThreadPoolExecutor(_n_cores()) as threads:
+        with one_blas_thread(), ThreadPoolExecutor(n_cores()) as threads:
             for _ in threads.map(score, _groups(cases.prediction)):
                 pass
         best.count[:] = proposals.counts[pair_of]
@@ -245,10 +245,6 @@ def _terms(cosine: Float64, highest: Float64) -> Float64:
     np.rint(terms, out=terms)
     terms /= _FINE
     return terms
-
-
-def _n_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _groups(prediction: NDArray[np.int16]) -> Iterator[NDArray[np.int64]]:

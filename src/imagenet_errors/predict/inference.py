@@ -5,7 +5,6 @@ A row whose outputs hold NaN or +infinity, or whose image cannot be decoded, is 
 
 from __future__ import annotations
 
-import os
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +17,7 @@ from imagenet_errors.predict.networks import Head, Network
 from imagenet_errors.predict.settings import Settings
 from imagenet_errors.problems import InputError
 from imagenet_errors.shipped import needs
-from imagenet_errors.workers import leave_signals
+from imagenet_errors.workers import leave_signals, n_cores
 
 TOP_K = 5
 _MOST_WORKERS = 16
@@ -178,13 +177,8 @@ def default_workers(device: str) -> int:
 
     A GPU leaves the cores to them; on a CPU the network needs most of them, and few cores are better not shared.
     """
-    n_cores = _n_cores()
-    return min(_MOST_WORKERS, n_cores // _CORES_A_WORKER if device == "cpu" else n_cores)
-
-
-def _n_cores() -> int:
-    """Return the cores this process may use; a Ray task is given fewer than the machine has."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    most = n_cores()  # a Ray task is given fewer than the machine has
+    return min(_MOST_WORKERS, most // _CORES_A_WORKER if device == "cpu" else most)
 
 
 def _forward(

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.files import csv_text
 from imagenet_errors.images import ImageIndex
+from imagenet_errors.measure import NORMAL_975
 from imagenet_errors.problems import InputError
-from imagenet_errors.report.fits import special_functions
 from imagenet_errors.report.looks import looks
 from imagenet_errors.runs.tables import NOT_EVALUATED, RunTables
 
@@ -133,7 +133,6 @@ def factor_rates(run: RunTables, model: int, factors: Factors) -> FactorRates:
     untold = (n_images[:, None] < _FEWEST) | (n_errors == 0) | (whole == 0)
     untold |= ~run.figures.ran
     ratio, error = np.where(untold, np.nan, ratio), np.where(untold, np.nan, error)
-    z = float(special_functions().ndtri(0.975))
     is_error = np.array([name != "correct" for name in ERROR_TYPES])
     of_all = n_errors[:, is_error].sum(axis=1) / np.maximum(n_images, 1)
     order = [place for place in np.argsort(-of_all, kind="stable") if n_images[place] >= _FEWEST]
@@ -143,9 +142,21 @@ def factor_rates(run: RunTables, model: int, factors: Factors) -> FactorRates:
         n_images[order].astype(np.int64),
         n_errors[order].astype(np.int64),
         ratio[order],
-        (ratio * np.exp(-z * error))[order],
-        (ratio * np.exp(z * error))[order],
+        (ratio * np.exp(-NORMAL_975 * error))[order],
+        (ratio * np.exp(NORMAL_975 * error))[order],
     )
+
+
+def rates_of_run(run: RunTables, path: Path) -> tuple[FactorRates, ...]:
+    """Return the rates of each model of a run by the factors of a file.
+
+    Raises
+    ------
+    InputError
+        The file cannot be read, or is about none of the run's images.
+    """
+    factors = read_factors(path, run.file_names)
+    return tuple(factor_rates(run, model, factors) for model in range(len(run.models)))
 
 
 def factors_csv(rates: Sequence[FactorRates]) -> str:

@@ -1,4 +1,4 @@
-"""Lines through clouds of models with their confidence bands, and intervals of rates; the mathematics is scipy's."""
+"""Lines through clouds of models with their confidence bands, and intervals of counts; the mathematics is scipy's."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from imagenet_errors.measure import wilson as wilson
 from imagenet_errors.shipped import needs
 
 TWO_PIECE_SPLIT = 90.0
@@ -87,18 +88,6 @@ def curve(x: Floats, y: Floats) -> tuple[Floats, Floats] | None:
         return None
     along = np.linspace(x.min(), x.max(), 100)
     return along, np.maximum(spline(along), 0.0)
-
-
-def wilson(hits: NDArray[Any], n: NDArray[Any]) -> tuple[Floats, Floats]:
-    """Return the 95 % interval of each rate ``hits / n``; NaN where n is 0.
-
-    Source: Wilson 1927 (score interval).
-    """
-    z = float(special_functions().ndtri(0.975))
-    n = np.where(n > 0, n, np.nan).astype(np.float64)
-    centre = (hits + z**2 / 2) / (n + z**2)
-    half = z / (n + z**2) * np.sqrt(hits * (n - hits) / n + z**2 / 4)
-    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
 
 
 def poisson(hits: NDArray[Any]) -> tuple[Floats, Floats]:

@@ -45,7 +45,8 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """The content of ``run.json``; paths are absolute there, and nowhere else in what a run writes.
 
     ``judged_by``: the files of labels and evidence, with address, commit and licence where they are published ones;
-    ``more_annotations`` to ``labels_from`` as in ``inputs.Inputs``; ``class_rule``: what the models chose from;
+    ``more_annotations`` to ``labels_from`` as in ``inputs.Inputs``; ``class_rule``: what the models chose from, in
+    words; ``masked_models``: those that chose among the classes that occur alone, None where that is not known;
     ``label_set``: what the labels that counted are called, where ``annotations`` leaves it to the data set.
     """
 
@@ -59,6 +60,7 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     dataset: str = IMAGENET
     classes: str = ""
     class_rule: str = ""
+    masked_models: list[str] | None = None
     more_annotations: list[str] = []
     combine: str = COMBINATIONS[0]
     min_label_probability: float = MIN_PROBABILITY
@@ -153,7 +155,7 @@ def read_manifest(run: Path) -> Manifest:
         raise InputError(path, what, fix="Update imagenet-errors, or evaluate again.")
     _check_models(manifest.models, path)
     more = [str((run / name).resolve()) if name == LABELS else name for name in manifest.more_annotations]
-    return msgspec.structs.replace(manifest, more_annotations=more)
+    return msgspec.structs.replace(manifest, more_annotations=more, masked_models=_masked_models(manifest))
 
 
 def is_run(folder: Path) -> bool:
@@ -166,6 +168,15 @@ def _check_models(models: Mapping[str, Any], path: Path) -> None:
     strange = [name for name in models if not names_a_file(name)]
     if strange:
         raise InputError(path, "names a model that is no file name", example=repr(strange[0]), fix="Evaluate again.")
+
+
+def _masked_models(manifest: Manifest) -> list[str] | None:
+    """Return the models that were masked; earlier versions said in ``class_rule`` how many, not which."""
+    if manifest.masked_models is not None:
+        return manifest.masked_models
+    if "; " in manifest.class_rule:  # some were, and some not
+        return None
+    return list(manifest.models) if manifest.class_rule.endswith(" classes that occur") else []
 
 
 def manifest_bytes(manifest: Manifest) -> bytes:
