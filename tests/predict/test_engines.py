@@ -5,7 +5,9 @@ import os
 import pytest
 
 from imagenet_errors.predict import engines
+from imagenet_errors.predict.engines import RayEngine
 from imagenet_errors.predict.names import ModelSpec
+from imagenet_errors.problems import InputError
 from pretend_work import PretendWork
 
 
@@ -42,3 +44,16 @@ def test_after_a_failure_that_ruined_the_device_each_model_gets_a_process_of_its
     processes = {outcomes[name].content for name in ("a", "b")}
     assert len(processes) == 2
     assert str(os.getpid()).encode() not in processes
+
+
+@pytest.mark.parametrize(
+    ("shares", "where"),
+    [
+        pytest.param({"gpu_share": -0.5}, "--gpu-share: -0.5 is below 0", id="less than nothing"),
+        pytest.param({"gpu_share": 1.5}, "--gpu-share: 1.5 GPUs are no whole number", id="one GPU and a half"),
+        pytest.param({"cpus": 0}, "--cpus-per-model: is 0", id="no core"),
+    ],
+)
+def test_shares_that_ray_cannot_give_are_refused_before_it_starts(shares, where):
+    with pytest.raises(InputError, match=where):
+        RayEngine(**shares)

@@ -63,7 +63,8 @@ def test_every_interpolation_that_can_be_stated_is_one_of_timms():
 
 
 @pytest.mark.parametrize(
-    ("wrong", "flag"), [({"precision": "int8"}, "--precision"), ({"batch_size": 0}, "--batch-size")]
+    ("wrong", "flag"),
+    [({"precision": "int8"}, "--precision"), ({"batch_size": 0}, "--batch-size"), ({"workers": -1}, "--workers")],
 )
 def test_settings_that_cannot_be_are_refused(wrong, flag):
     with pytest.raises(InputError, match=flag):

@@ -18,7 +18,7 @@ from imagenet_errors import cluster
 from imagenet_errors.predict.inference import choose_device, device_works
 from imagenet_errors.predict.job import ModelOutcome, PredictModel, reason_of
 from imagenet_errors.predict.names import ModelSpec
-from imagenet_errors.problems import InputError
+from imagenet_errors.problems import InputError, refuse_below
 from imagenet_errors.shipped import needs
 
 _IN_WAITING = 2
@@ -72,6 +72,23 @@ class RayEngine:
     address: str = ""
     gpu_share: float | None = None
     cpus: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse shares that Ray cannot give.
+
+        Raises
+        ------
+        InputError
+            A share is negative, there is no core, or several GPUs are no whole number.
+        """
+        gpus, cpus = self.gpu_share or 0, 1 if self.cpus is None else self.cpus
+        refuse_below("--gpu-share", gpus, 0)
+        if gpus > 1 and gpus != int(gpus):
+            raise InputError(
+                "--gpu-share", f"{gpus:g} GPUs are no whole number", fix="Pass a share of one, or 2, 3, ..."
+            )
+        if cpus <= 0:
+            raise InputError("--cpus-per-model", f"is {cpus:g}", fix="Pass a number above 0.")
 
     def check(self, work: PredictModel) -> None:
         """Join or start the cluster.

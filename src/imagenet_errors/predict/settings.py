@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from imagenet_errors.labels import LabelSpace
-from imagenet_errors.problems import InputError
+from imagenet_errors.problems import InputError, refuse_below
 
 PRECISIONS = ("float32", "bfloat16", "float16")
 CROP_MODES = ("center", "squash", "border")
@@ -54,12 +54,12 @@ class Settings:
         Raises
         ------
         InputError
-            An unknown precision, or a batch without images.
+            An unknown precision, a batch without images, or fewer than no workers.
         """
         if self.precision not in PRECISIONS:
             raise InputError("--precision", f"no precision {self.precision!r}", fix=f"Known: {', '.join(PRECISIONS)}.")
-        if self.batch_size < 1:
-            raise InputError("--batch-size", "is less than 1", fix="Pass 1 or more.")
+        refuse_below("--batch-size", self.batch_size, 1)
+        refuse_below("--workers", self.workers or 0, 0)
 
 
 def data_stated(stated: Sequence[str]) -> tuple[tuple[str, Any], ...]:
