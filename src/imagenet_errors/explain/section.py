@@ -27,7 +27,7 @@ UNREADABLE, OTHER_ANSWER = "unreadable", "other_answer"
 """Verdicts where nothing was asked: the image cannot be decoded; the model does not answer what the run says."""
 _NOT_ASKED = {
     OTHER_ANSWER: "the model now answers otherwise than in the run. Most often the preprocessing is another: pass that "
-    "of the predictions (--data KEY=VALUE)",
+    "of the predictions (--data KEY=VALUE); or the architecture is another than the weights'",
     UNREADABLE: "the image cannot be read",
 }
 _RECURS = 2
