@@ -91,12 +91,13 @@ class _Registry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def registry() -> _Registry:
     """Read ``data/sources.toml``."""
-    return _parsed(shipped("data", "sources.toml").read_text(encoding="utf-8"))
+    path = shipped("data", "sources.toml")
+    return _parsed(path, path.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=1)
-def _parsed(text: str) -> _Registry:
-    return msgspec.convert(tomllib.loads(text), type=_Registry)
+def _parsed(path: Path, _modified: int) -> _Registry:
+    return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), type=_Registry)
 
 
 def sources() -> dict[str, PublishedSource]:
