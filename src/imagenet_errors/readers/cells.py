@@ -28,6 +28,9 @@ _SEPARATED = re.compile(rf"{_VALUE}(?:(?:\s*[;|]\s*|\s+|,\s+|,(?=[^,]*,)){_VALUE
 _SHORTENED = ("...", "\u2026")
 """What numpy writes for values that it leaves out, and what some editors make of it."""
 
+_TOO_MANY_FOR_CHANCE = 10
+"""Rows; three names stand in alphabetical order in one of six."""
+
 
 def looks_like_a_list(cell: str) -> bool:
     """Say whether a cell holds several values: ``[...]``, ``array([...])``, ``(65, 1)``, ``65 1 2`` or ``65;1;2``."""
@@ -42,6 +45,36 @@ def _are_separated(bare: str) -> bool:
     if re.fullmatch(rf"[-+]?\d+,\d+(?:[eE][-+]?\d+)?|{_VALUE}", bare):
         return False
     return _SEPARATED.fullmatch(bare) is not None
+
+
+def refuse_sets(tree: ast.AST, where: Path | str) -> None:
+    """Refuse Python's sets in what was printed: which of its classes is the best, a set does not tell.
+
+    Raises
+    ------
+    InputError
+        There is one.
+    """
+    sets = [node for node in ast.walk(tree) if isinstance(node, ast.Set)]
+    if sets:
+        what = "the classes of an image as a set, which has no order, so that the best is not known"
+        raise InputError(where, what, example=ast.unparse(sets[0])[:80], fix="Write lists, best first: [...].")
+
+
+def refuse_alphabetical(rows: Sequence[Sequence[str | None]], where: Path | str) -> None:
+    """Refuse names [n][k] that stand in alphabetical order in every row: then the first is not the best.
+
+    Raises
+    ------
+    InputError
+        They do, and there are too many rows for chance.
+    """
+    several = [[(name or "").casefold() for name in row] for row in rows if len(row) > 2]
+    if len(several) >= _TOO_MANY_FOR_CHANCE and all(row == sorted(row) for row in several):
+        what = f"names stand in alphabetical order in all {len(several):,} lists, so that the best is not known"
+        raise InputError(
+            where, what, example=", ".join(several[0])[:80], fix="Write them best first, or the best alone."
+        )
 
 
 def separating_mark(cells: Sequence[str]) -> str:

@@ -24,6 +24,7 @@ from imagenet_errors.readers.cells import (
     first_of_boxes,
     looks_like_a_list,
     parse_list_cells,
+    refuse_sets,
     separating_mark,
     split_texts,
     unwrapped,
@@ -40,7 +41,7 @@ WIDE = 100
 
 _IMAGE_ENDING = r"\.(jpe?g|png|webp|bmp|gif|tiff?|ppm|jfif)$"
 _WNID = re.compile(r"n\d{8}")
-_RECORDS = re.compile(r"\s*\[?\s*\{\s*['\"]")
+_RECORDS = re.compile(r"\s*\[?\s*\{\s*['\"\d]")
 _PATHS = ("path", "file_name", "filename", "file", "name", "image")
 _IMAGE_PARTS = frozenset(("bytes", "_type", "path", "sha256", "format"))
 """How structs of Hugging Face (``bytes``, ``path``) and W&B (``_type``, ``path``) say that they are an image."""
@@ -159,7 +160,7 @@ def _single(header: str, array: pa.Array, where: Path | str) -> Field:
 def _flattened(header: str, column: pa.Array | pa.ChunkedArray, where: Path | str) -> Iterator[tuple[str, pa.Array]]:
     """Yield the columns that a column stands for: those inside a struct, or the path of a struct that is an image."""
     with refusing_damage(f"{where}, column {header!r}"):
-        array = _without_single_lists(_parsed(plain(column)))
+        array = _without_single_lists(_parsed(plain(column), f"{where}, column {header!r}"))
         parts = _parts(array)
         path = next((key for key in _PATHS if key in parts and _may_be_path(parts[key].type)), None)
         if path is not None and _IMAGE_PARTS & set(parts):
@@ -182,23 +183,42 @@ def _may_be_path(kind: pa.DataType) -> bool:
     return bool(pt.is_string(kind) or pt.is_large_string(kind) or pt.is_null(kind))
 
 
-def _parsed(array: pa.Array) -> pa.Array:
+def _parsed(array: pa.Array, where: str) -> pa.Array:
     """Return text cells that hold records, as ``str`` writes a pipeline's output, as what they stand for."""
     if not pt.is_string(array.type):
         return array
     sample = [cell for cell in array[:_SAMPLE].to_pylist() if cell]
     if not sample or not all(_RECORDS.match(cell) for cell in sample):
         return array
-    return pa.array([_literal(cell) for cell in array.to_pylist()])
+    values = [_literal(cell, where) for cell in array.to_pylist()]
+    filled = [value for value in values if value]
+    if not filled or not all(map(is_by_class, filled)):
+        return pa.array(values)
+    pairs = [value and [(str(name), score) for name, score in value.items()] for value in values]
+    return pa.array(pairs, type=pa.map_(pa.string(), pa.float64()))
 
 
-def _literal(cell: str | None) -> Any:
+def _literal(cell: str | None, where: str) -> Any:
     if cell is None or not cell.strip():
         return None
     try:
         return json.loads(cell)
     except ValueError:
-        return ast.literal_eval(re.sub(r"\bnan\b", "None", cell))
+        tree = ast.parse(re.sub(r"\bnan\b", "None", cell.strip()), mode="eval")
+    refuse_sets(tree, where)
+    return ast.literal_eval(tree)
+
+
+def is_by_class(value: Any) -> bool:
+    """Say whether an object is {class: score}: numbers below keys that are no headers."""
+    if not isinstance(value, dict) or not value:
+        return False
+    are_numbers = all(isinstance(one, float | int) and not isinstance(one, bool) for one in value.values())
+    return (
+        are_numbers
+        and all(meaning_of(str(key)) is Meaning.UNKNOWN for key in value)
+        and any(isinstance(one, float) for one in value.values())
+    )
 
 
 def _parts(array: pa.Array) -> dict[str, pa.Array]:

@@ -117,11 +117,13 @@ def columns_of(file: Opened) -> Columns:
 
 _UNPICKLE = (
     "Unpickling runs whatever code the file holds, so it is never done here. "
-    "If you trust the file, convert it once:\n"
-    "    import pickle, numpy\n"
-    '    saved = pickle.load(open("FILE", "rb"))\n'
-    '    numpy.savez("FILE.npz", logits=saved["logits"])  # and file_names=[...] where you have them\n'
-    '    saved.to_parquet("FILE.parquet")                 # instead, of a DataFrame'
+    "If you trust the file, convert it once, by what it holds:\n"
+    "    import json, pickle, numpy\n"
+    "    from pathlib import Path\n"
+    '    saved = pickle.loads(Path("FILE").read_bytes())\n'
+    '    Path("FILE.json").write_text(json.dumps(saved, default=lambda it: it.tolist()))  # a dict or a list\n'
+    '    numpy.save("FILE.npy", saved)     # an array\n'
+    '    saved.to_parquet("FILE.parquet")  # a DataFrame'
 )
 _AS_TABLE = "Save the predictions as CSV or Parquet."
 _UNPACK = "Unpack it first."

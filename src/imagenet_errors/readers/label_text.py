@@ -133,6 +133,33 @@ class LabelTexts:
     def _any(self, name: str) -> frozenset[int]:
         return self.descriptions.get(name, _NOTHING) | self.lemmas.get(name, _NOTHING)
 
+    def firsts_of(self, texts: Iterable[str]) -> dict[str, int] | None:
+        """Return the first class of each text that is names joined by commas; None where one is anything else.
+
+        Names may hold commas themselves (``tabby, tabby cat, lynx``): where the ways to split a text begin with
+        different classes, it is ambiguous.
+        """
+        split = [(text, [part.strip() for part in _tidy(text).split(",")]) for text in texts]
+        for known, fold in ((self, str), (self.folded, str.casefold)):
+            firsts = {text: known._first_of([fold(part) for part in parts]) for text, parts in split}
+            if all(firsts.values()):
+                return {text: self._one(text, classes) for text, classes in firsts.items()}
+        return None
+
+    def _first_of(self, parts: list[str]) -> frozenset[int]:
+        """Return the classes that the parts can begin with, if all of them are names; one name alone is no list."""
+        firsts: list[frozenset[int]] = [frozenset([UNKNOWN])]  # what stands behind the last part is well divided
+        for start in reversed(range(len(parts))):
+            stops = range(start + 1, min(len(parts), start + self._most_parts) + 1)
+            meant = [self._alone(", ".join(parts[start:stop])) for stop in stops if firsts[stop - start - 1]]
+            firsts.insert(0, _NOTHING.union(*meant))
+        return firsts[0]
+
+    @cached_property
+    def _most_parts(self) -> int:
+        """The most parts between commas that a name has."""
+        return 1 + max(name.count(",") for name in self.descriptions)
+
     def could_mean(self, text: str) -> frozenset[int]:
         """Return every class that the text could mean, in whatever vocabulary and letter case."""
         clear, name = self._clear(text), self._name(text)
