@@ -42,6 +42,10 @@ def ranks(i):
     return classes, [SHARE[i], 0.2, 0.05]
 
 
+def pairs(i):
+    return list(zip(*ranks(i), strict=True))
+
+
 def read(path, **rules):
     (files,) = model_files([path])
     models = read_models(
@@ -110,6 +114,15 @@ TEXTS = {
     + lines(lambda i: f"'{NAMES[i]}','{LABELS.descriptions[TOP1[i]]}','{SHARE[i]}'"),
     "scores by class in cells": "image\toutput\n"
     + lines(lambda i: f"{NAMES[i]}\t{ {named(k): share for k, share in zip(*map(reversed, ranks(i)), strict=True)} }"),
+    "classes and their values in a cell, worst first": "image,top3\n"
+    + lines(lambda i: f"{NAMES[i]},{'; '.join(f'{named(k)}: {share}' for k, share in reversed(pairs(i)))}"),
+    "values in brackets in a cell": "image;top3\n"
+    + lines(lambda i: f"{NAMES[i]};{', '.join(f'{named(k)} ({share:.1%})' for k, share in pairs(i))}"),
+    "values in a cell of some images' second class": "image\ttop\n"
+    + lines(lambda i: f"{NAMES[i]}\t{'|'.join(f'{k}:{share}' for k, share in pairs(i)[: 1 + i % 3])}"),
+    "several classes behind an image": lines(
+        lambda i: f"{NAMES[i]}: {', '.join(f'{named(k)} ({share:.1%})' for k, share in reversed(pairs(i)))}"
+    ),
     "Python's tuples": repr([(NAMES[i], int(TOP1[i]), SHARE[i]) for i in ROWS]),
     "Keras' batches of one": json.dumps(
         {NAMES[i]: [[(LABELS.wnids[k], "x", share) for k, share in zip(*ranks(i), strict=True)]] for i in ROWS}
@@ -141,6 +154,9 @@ TEXTS = {
     ),
 }  # fmt: skip
 WITHOUT_SHARES = {
+    "hyphens for blanks": "image,pred\n" + lines(lambda i: f"{NAMES[i]},{named(TOP1[i]).replace(' ', '-')}"),
+    "names of several words behind a blank": lines(lambda i: f"{NAMES[i]} {named(TOP1[i])}"),
+    "a list of rows, the headers first": json.dumps([["image", "pred"], *([NAMES[i], int(TOP1[i])] for i in ROWS)]),
     "names between commas": "image,top3\n" + lines(lambda i: f'{NAMES[i]},"{", ".join(map(named, ranks(i)[0]))}"'),
     "names with commas between commas, in lower case": "image,top3\n"
     + lines(lambda i: f'{NAMES[i]},"{",".join(LABELS.descriptions[k] for k in ranks(i)[0]).lower()}"'),
@@ -497,3 +513,20 @@ def test_a_head_of_some_classes_needs_its_names_and_the_images_names(tmp_path):
     (tmp_path / "names.txt").write_text("\n".join(NAMES[i] for i in rows))
     found = read(tmp_path / "vit.npy", class_axis=str(tmp_path / "axis.txt"), row_order=str(tmp_path / "names.txt"))
     assert dict(zip(found.rows.tolist(), found.top1.tolist(), strict=True)) == dict(zip(rows, shown, strict=True))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("predictions:\n" + lines(lambda i: f"- image: {NAMES[i]}\n  pred: {TOP1[i]}"), id="a list"),
+        pytest.param(lines(lambda i: f"{NAMES[i]}:\n  class: {TOP1[i]}\n  score: {SHARE[i]}"), id="by image"),
+    ],
+)
+def test_nested_yaml_is_refused_with_a_conversion_that_works(tmp_path, monkeypatch, text):
+    pytest.importorskip("yaml")
+    (tmp_path / "vit.yaml").write_text(text)
+    with pytest.raises(InputError, match="this is YAML, which is not read") as refused:
+        read(tmp_path / "vit.yaml")
+    monkeypatch.chdir(tmp_path)
+    exec("\n".join(line.strip() for line in refused.value.fix.splitlines()[1:]))
+    check(read(tmp_path / "vit.json"), has_shares=False)

@@ -25,6 +25,11 @@ _KEYWORD = (
 """What torch and numpy print behind a value: ``tensor([65], device='cuda:0')``; it is no further rank."""
 _VALUE = r"(?:[-+]?\d*\.?\d+(?:[eE][-+]?\d+)?|n\d{8})"
 _SEPARATED = re.compile(rf"{_VALUE}(?:(?:\s*[;|]\s*|\s+|,\s+|,(?=[^,]*,)){_VALUE})*(?:,{_VALUE})?")
+_SCORED = re.compile(
+    r"\s*+(?P<name>[^|;\n:=\s(](?:[^|;\n:=]*?[^|;\n:=\s(])??)\s*+[:=(]\s*+"
+    r"(?P<value>\d{0,9}\.?\d{1,30}(?:[eE][-+]?\d{1,3})?)[ \t]*+(?P<percent>%?)[ \t]*+\)?[ \t]*+(?:[,|;\n]\s*+|$)"
+)
+"""One of several classes in a cell, with its probability behind."""
 _SHORTENED = ("...", "\u2026")
 """What numpy writes for values that it leaves out, and what some editors make of it."""
 
@@ -75,6 +80,23 @@ def refuse_alphabetical(rows: Sequence[Sequence[str | None]], where: Path | str)
         raise InputError(
             where, what, example=", ".join(several[0])[:80], fix="Write them best first, or the best alone."
         )
+
+
+def scored_items(cell: str) -> list[tuple[str, float]]:
+    """Return the (class, probability) pairs of ``tabby, tabby cat: 0.8; lynx: 0.1`` or ``lynx (80%), tabby (9%)``.
+
+    A text with anything else in it, or a value above 1, has none.
+    """
+    items: list[tuple[str, float]] = []
+    at = 0
+    while at < len(cell):
+        found = _SCORED.match(cell, at)
+        value = float(found["value"]) / (100 if found["percent"] else 1) if found else 2
+        if found is None or value > 1:
+            return []
+        items.append((found["name"], value))
+        at = found.end()
+    return items
 
 
 def separating_mark(cells: Sequence[str]) -> str:

@@ -97,6 +97,8 @@ def read_delimited(file: Opened, _stated: Mapping[str, str]) -> Columns:
     delimiter = stated or _delimiter(text)
     if delimiter == " ":
         text = _single_blanks(text)
+    if delimiter == " " and _begin_with_images(text):
+        text, delimiter = re.sub(rb"(?m)^(\S+) ", rb"\1\t", text), "\t"
     text = _without_preamble(close_quotes(text, delimiter), delimiter)
     text, ends = _without_summary(text, delimiter)
     text, repeats = _without_repeated_headers(text, delimiter)
@@ -219,6 +221,12 @@ def _names_columns(cells: Sequence[str]) -> bool:
 
 def _single_blanks(text: bytes) -> bytes:
     return re.sub(rb"^ +| +(?=\r?$)", b"", re.sub(rb"[ \t]+", b" ", text), flags=re.MULTILINE)
+
+
+def _begin_with_images(text: bytes) -> bool:
+    """Say whether lines of different lengths begin with an image: then what follows is a name of several words."""
+    rows = _sample(text, " ")
+    return len(set(map(len, rows))) > 1 and all(len(cells) > 1 and looks_like_image(cells[0]) for cells in rows)
 
 
 def _records(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:

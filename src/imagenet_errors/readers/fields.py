@@ -25,6 +25,7 @@ from imagenet_errors.readers.cells import (
     looks_like_a_list,
     parse_list_cells,
     refuse_sets,
+    scored_items,
     separating_mark,
     split_texts,
     unwrapped,
@@ -32,6 +33,7 @@ from imagenet_errors.readers.cells import (
 from imagenet_errors.readers.headers import Meaning, meaning_of, words_of
 from imagenet_errors.readers.opened import refusing_damage
 
+_FEW = 5
 _SAMPLE = 200
 """Rows looked at to tell what a column holds; every row is checked when the column is read."""
 POSITIONAL = "column"
@@ -188,14 +190,28 @@ def _parsed(array: pa.Array, where: str) -> pa.Array:
     if not pt.is_string(array.type):
         return array
     sample = [cell for cell in array[:_SAMPLE].to_pylist() if cell]
+    if _hold_scored_items(sample):
+        return _as_maps([None if cell is None else scored_items(cell) for cell in array.to_pylist()])
     if not sample or not all(_RECORDS.match(cell) for cell in sample):
         return array
     values = [_literal(cell, where) for cell in array.to_pylist()]
     filled = [value for value in values if value]
     if not filled or not all(map(is_by_class, filled)):
         return pa.array(values)
-    pairs = [value and [(str(name), score) for name, score in value.items()] for value in values]
-    return pa.array(pairs, type=pa.map_(pa.string(), pa.float64()))
+    return _as_maps([value and [(str(name), score) for name, score in value.items()] for value in values])
+
+
+def _hold_scored_items(sample: Sequence[str]) -> bool:
+    """Say whether cells hold several classes, each with its probability behind."""
+    items = [scored_items(cell) for cell in sample[:_FEW]]
+    return max(map(len, items), default=0) > 1 and all(map(scored_items, sample))
+
+
+def _as_maps(rows: list[Any]) -> pa.MapArray:
+    """Return (class, score) pairs as maps; of rows that differ in length only the best pair, or one without a score."""
+    if len({len(pairs) for pairs in rows if pairs}) > 1:
+        rows = [pairs and [max(pairs, key=lambda pair: (pair[1] != pair[1], pair[1]))] for pairs in rows]
+    return pa.array(rows, type=pa.map_(pa.string(), pa.float64()))
 
 
 def _literal(cell: str | None, where: str) -> Any:

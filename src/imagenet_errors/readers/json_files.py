@@ -225,6 +225,13 @@ def _of_list(rows: list[Any]) -> _Table | None:
         return None if first is None else _Table(shape, {_PREDICTION: rows})
     if isinstance(first[0], dict):
         return _Table("pipeline output", _ranked_records(rows))
+    return _of_lists(rows, first)
+
+
+def _of_lists(rows: list[Any], first: list[Any]) -> _Table | None:
+    """Make a table of a list a row: columns under headers, ranks, or scores."""
+    if _begins_with_headers(rows):
+        return _Table("rows", {str(header): [row[i] for row in rows[1:]] for i, header in enumerate(first)})
     if all(map(_is_batch_of_one, rows)):
         return _of_list(_unbatched(rows))
     if isinstance(first[0], list):
@@ -306,6 +313,17 @@ def _from_hexadecimal(texts: Sequence[str]) -> list[Any]:
     if size == 8:
         return _from_hexadecimal([text[:8] for text in texts])
     return [float(value) for value in np.frombuffer(first, dtype="<f4")]
+
+
+def _begins_with_headers(rows: list[Any]) -> bool:
+    """Say whether the first of several equally long rows only names the columns."""
+    headers = rows[0]
+    are_headers = isinstance(headers, list) and any(
+        isinstance(one, str) and meaning_of(one) is Meaning.NAME and not looks_like_image(one) for one in headers
+    )
+    if not are_headers or not all(isinstance(one, str) for one in headers) or len(rows) == 1:
+        return False
+    return all(isinstance(row, list) and len(row) == len(headers) for row in rows)
 
 
 def _unbatched(values: list[Any]) -> list[Any]:

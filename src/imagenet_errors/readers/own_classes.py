@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
-from imagenet_errors.readers.formats import columns_of, recognised
+from imagenet_errors.readers.formats import columns_of, recognised, yaml_problem
 from imagenet_errors.readers.json_text import Repeats, parse_json
 from imagenet_errors.readers.listed_classes import classes_in_json, classes_in_lines, first_wnid, refuse_two_orders
 from imagenet_errors.readers.opened import Opened, opened
@@ -27,7 +27,7 @@ _SCHEMA = (
     Column("wnid", needed=False, also=("synset", "synset_id", "wordnet_id")),
     Column("group", needed=False),
 )
-_YAML = re.compile(rb"(?m)^(?P<key>names|classes)[ \t]*:|\A\s*- ")
+_YAML = re.compile(rb"(?m)^(?:names|classes)[ \t]*:|\A\s*- ")
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,8 @@ def _classes_in(file: Opened) -> list[tuple[int, _Class]]:
         return _of_table(content) if _holds_records(content) else _of_list(classes_in_json(content, fix=_WAYS))
     if not found.is_text or _names_columns(content):
         return _of_table(content)
-    _refuse_yaml(content)
+    if _YAML.search(content.text):
+        raise yaml_problem(content.path)
     return _of_list(classes_in_lines(content))
 
 
@@ -122,20 +123,3 @@ def _in_order(classes: Sequence[tuple[int, _Class]], path: Path) -> list[_Class]
         )
         raise InputError(path, what, fix=f"Number the classes 0, 1, 2, ..., each once, at most {_MOST_CLASSES:,}.")
     return [by_index[index] for index in range(len(classes))]
-
-
-def _refuse_yaml(content: Opened) -> None:
-    found = _YAML.search(content.text)
-    if found is None:
-        return
-    below = f"[{found['key'].decode()!r}]" if found["key"] else ""
-    raise InputError(
-        content.path,
-        "this is YAML, which is not read",
-        example=found.group().decode().strip(),
-        fix="Where PyYAML is installed, convert it once:\n"
-        "    import json, yaml\n"
-        "    from pathlib import Path\n"
-        f'    classes = yaml.safe_load(Path("{content.path.as_posix()}").read_text()){below}\n'
-        '    Path("classes.json").write_text(json.dumps(classes))',
-    )

@@ -7,7 +7,7 @@ import re
 _SAMPLE_BYTES = 1 << 16
 _SAMPLE_LINES = 40
 _NEARLY_ALL = 0.9
-_SINGLE = re.compile(rb"(?m)(?:^|(?<=[,;|\t])) *'(?P<cell>(?:[^'\n]|''|'(?! *(?:[,;|\t]|\r?$)))*)' *(?=[,;|\t]|\r?$)")
+_SINGLE = re.compile(rb"(?m)(?:^|(?<=[,;|\t])) *'(?P<cell>(?:[^'\n]|''|'(?!'| *(?:[,;|\t]|\r?$)))*)' *(?=[,;|\t]|\r?$)")
 """A cell between single quotes; one inside it stands before no delimiter: ``'jack-o'-lantern'``."""
 _OF_LISTS = re.compile(rb"[\[({] *'")
 """Where items of a list, not cells, stand between quotes."""
