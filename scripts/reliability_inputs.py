@@ -24,7 +24,6 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 
 from imagenet_errors import InputError, load_run
-from imagenet_errors.datasets import read_classes
 from imagenet_errors.image_folder import decoded, read_folder
 from imagenet_errors.images import index_of, val_file_names
 from imagenet_errors.inputs import Basis, Inputs, load_annotations, load_basis
@@ -33,6 +32,7 @@ from imagenet_errors.mistakes import NothingUsableError, gather
 from imagenet_errors.oov.neighbour_files import read_neighbours
 from imagenet_errors.readers.annotations import read_real
 from imagenet_errors.readers.judgements import read_judgements
+from imagenet_errors.readers.own_classes import read_classes
 from imagenet_errors.readers.predictions import ReadRules
 from imagenet_errors.report.leaderboard import read_leaderboard
 from imagenet_errors.report.page.pictures import thumbnail

@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from imagenet_errors.datasets import dataset_names, load_dataset, read_classes
+from imagenet_errors.datasets import dataset_names, load_dataset
+from imagenet_errors.images import val_file_names
 from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.problems import InputError
 from imagenet_errors.runs.manifest import read_manifest
@@ -54,21 +55,6 @@ def test_200_classes_occur_in_imagenet_a_and_r_and_86_in_both():
 def test_an_unknown_data_set_is_refused_with_those_there_are():
     with pytest.raises(InputError, match=r"no data set and no file 'imagenet-z'.*imagenet-v2"):
         load_dataset("imagenet-z")
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        pytest.param("name\na\n", "no table of index and name", id="no index"),
-        pytest.param("index,name\n0,a\n2,b\n", "no class 1 among its 2", id="a gap"),
-        pytest.param("index,name\n0,a\n1,a\n", "name 'a' stands more than once", id="twice"),
-        pytest.param("index,name\n0,a\n1,\n", "class without a name", id="nameless"),
-    ],
-)
-def test_classes_that_cannot_be_used_are_refused(tmp_path, text, said):
-    (tmp_path / "c.csv").write_text(text)
-    with pytest.raises(InputError, match=said):
-        read_classes(tmp_path / "c.csv")
 
 
 class TestOwnClasses:
@@ -237,6 +223,14 @@ class TestWhatPeopleHave:
         answer = program("evaluate", fruit / "model.csv", "--classes", fruit / "classes.csv", "--out", fruit / "run")
         assert answer.status == 2
         assert "Names in a folder by class would tell, too." in answer.err
+
+    def test_validation_images_sorted_into_classes_of_ones_own_are_judged_by_these_alone(self, program, fruit):
+        names = val_file_names(np.arange(1, 61)).to_pylist()
+        labels = [f"{name},{i % 6} {(i + 1) % 6},{i % 6}" for i, name in enumerate(names)]
+        (fruit / "val.csv").write_text("\n".join(["file_name,labels,label", *labels]))
+        rows = [f"{name},{row.argmax()}" for name, row in zip(names, self.scores(), strict=True)]
+        (fruit / "own.csv").write_text("\n".join(["image,pred", *rows]))
+        assert self.run(program, fruit, fruit / "own.csv", "--annotations", fruit / "val.csv") == 40
 
     def test_labels_a_json_object_a_line_are_a_table(self, program, fruit):
         (fruit / "labels.jsonl").write_text(

@@ -6,7 +6,6 @@ where accepted labels come from, and which stages have nothing to go by there, a
 
 from __future__ import annotations
 
-import csv
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -21,14 +20,13 @@ from imagenet_errors.labels import LabelSpace, imagenet_1k
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.class_axis import IMAGENET_1K, class_axis
 from imagenet_errors.readers.original_labels import CLASS_FOLDER, INDEX_FOLDER, RULES, WNID_FOLDER, NameRule
+from imagenet_errors.readers.own_classes import read_classes
 from imagenet_errors.shipped import shipped
 
 IMAGENET = "imagenet"
 REAL = "real"
 ANNOTATED = "annotated"
 """Of ``occurring``: the classes that the annotations name as original labels."""
-_MOST_CLASSES = 32_767
-"""Class indices are stored in 16 bits."""
 
 
 class _Numbers(msgspec.Struct, forbid_unknown_fields=True):
@@ -206,38 +204,3 @@ def _occurring(told: _File, labels: LabelSpace) -> tuple[int, ...]:
     if isinstance(told.occurring, str):
         return tuple(int(index) for index in class_axis(told.occurring, labels).class_at)
     return tuple(told.occurring)
-
-
-def read_classes(path: Path) -> LabelSpace:
-    """Read classes of one's own: a CSV with ``index,name`` and, optionally, ``wnid`` and ``group``.
-
-    Raises
-    ------
-    InputError
-        A column is missing, indices are not 0, 1, 2, ..., each once, or a name or wnid stands twice.
-    """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as lines:
-            rows = list(csv.DictReader(lines))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(path, f"cannot be read: {error}", fix="Give a CSV with columns index,name.") from None
-    if not rows or not {"index", "name"} <= rows[0].keys():
-        raise InputError(path, "no table of index and name", fix="Give a CSV with columns index,name[,wnid][,group].")
-    rows = _in_order(rows, path)
-    names, wnids, groups = ([(row.get(key) or "").strip() for row in rows] for key in ("name", "wnid", "group"))
-    for what, values in (("name", names), ("wnid", [wnid for wnid in wnids if wnid])):
-        twice = sorted({value for value in values if values.count(value) > 1})
-        if twice or "" in values:
-            text = f"the {what} {twice[0]!r} stands more than once" if twice else f"a class without a {what}"
-            raise InputError(path, text, fix=f"Give each class a {what} of its own.")
-    return LabelSpace(tuple(wnids), tuple(names), tuple(names), tuple(groups))
-
-
-def _in_order(rows: list[dict[str, str]], path: Path) -> list[dict[str, str]]:
-    by_index = {row["index"].strip(): row for row in rows if row["index"]}
-    wanted = [str(index) for index in range(len(rows))]
-    lacking = [index for index in wanted if index not in by_index]
-    if lacking or len(rows) > _MOST_CLASSES:
-        what = f"no class {lacking[0]} among its {len(rows):,}" if lacking else f"{len(rows):,} classes"
-        raise InputError(path, what, fix=f"Number the classes 0, 1, 2, ..., each once, at most {_MOST_CLASSES:,}.")
-    return [by_index[index] for index in wanted]

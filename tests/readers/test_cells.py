@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from imagenet_errors.problems import InputError
-from imagenet_errors.readers.cells import looks_like_a_list, parse_list_cells
+from imagenet_errors.readers.cells import looks_like_a_list, parse_list_cells, scored_items
 
 
 def parsed(*cells):
@@ -68,3 +68,21 @@ def test_a_list_that_numpy_shortened_is_refused():
 
 def test_three_dots_inside_a_text_are_text():
     assert parsed("['wait ... what' '...']") == [["wait ... what", "..."]]
+
+
+@pytest.mark.parametrize(
+    ("cell", "items"),
+    [
+        pytest.param(
+            "tabby, tabby cat: 0.8; lynx: 0.1", [("tabby, tabby cat", 0.8), ("lynx", 0.1)], id="commas inside"
+        ),
+        pytest.param("lynx (80 %), crane (bird) (9%)", [("lynx", 0.8), ("crane (bird)", 0.09)], id="percent"),
+        pytest.param("lynx=8e-1\ntabby=1e-2\n", [("lynx", 0.8), ("tabby", 0.01)], id="lines"),
+        pytest.param("lynx (287), tabby (281)", [], id="indices are no probabilities"),
+        pytest.param("lynx: 0.8; and tabby", [], id="one without a value"),
+        pytest.param("", [], id="nothing"),
+        pytest.param("1" * 50_000 + " " * 50_000 + "(", [], id="a long cell takes no time"),
+    ],
+)
+def test_classes_with_their_probabilities_behind(cell, items):
+    assert scored_items(cell) == items

@@ -70,6 +70,8 @@ def test_positions_outside_the_axis_are_no_class(position):
         pytest.param(f"index,wnid\n1,{TENCH}\n3,{SHARK}\n0,{GOLDFISH}\n2,other\n", id="CSV in another order"),
         pytest.param(f"wnid,index\n{TENCH},1\n{SHARK},3\n{GOLDFISH},0\nother,2\n", id="CSV, wnid first"),
         pytest.param({SHARK: 3, TENCH: 1, GOLDFISH: 0}, id="class_to_idx, in another order"),
+        pytest.param(f"{{0: '{GOLDFISH}', 1: '{TENCH}', 2: 'other', 3: '{SHARK}'}}", id="Python's dict"),
+        pytest.param({"names": [GOLDFISH, TENCH, "other", SHARK]}, id="JSON below a key"),
         pytest.param(f"2 {TENCH}\n4 {SHARK}\n1 {GOLDFISH}\n3 other\n", id="counted from 1, in another order"),
     ],
 )
@@ -88,9 +90,10 @@ def test_a_first_line_that_is_no_header_is_a_position(tmp_path):
         pytest.param("", "the file is empty", id="empty"),
         pytest.param('{"3000000000": "n01440764"}', "at most 100,000", id="a position beyond any head"),
         pytest.param(f"a\nb\n{TENCH}\n{TENCH}\n", f"1 class named more than once .first: {TENCH}", id="double"),
-        pytest.param("[1", "no list of wnids", id="broken JSON"),
-        pytest.param('{"0": "n01440764", "1": ' + "[" * 100_000, "no list of wnids|cannot tell|JSON", id="nested"),
-        pytest.param({"a": TENCH}, "no list of wnids", id="JSON by something else"),
+        pytest.param("[1", "the JSON breaks off or is wrong in line 1", id="broken JSON"),
+        pytest.param('{"0": "n01440764", "1": ' + "[" * 100_000, "nested too deeply", id="nested"),
+        pytest.param({"a": TENCH}, "no list of classes, nor classes by index .first: a", id="JSON by something else"),
+        pytest.param({SHARK: "shark", TENCH: "tench"}, "2 wnids without an index that do not ascend", id="two orders"),
     ],
 )
 def test_a_file_that_is_no_axis_is_refused(tmp_path, text, said):

@@ -4,8 +4,10 @@ import gzip
 import io
 import pickle
 import zipfile
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet
@@ -116,8 +118,29 @@ def test_a_pickle_is_never_loaded_and_the_message_says_how_to_convert_it(file):
         def __reduce__(self):
             return (pytest.fail, ("the pickle was loaded",))
 
-    with pytest.raises(InputError, match=r"(?s)pickle\.load.*numpy\.savez"):
+    with pytest.raises(InputError, match=r"(?s)pickle\.loads.*json\.dumps.*numpy\.save"):
         read(file(pickle.dumps(Bomb())))
+
+
+@pytest.mark.parametrize(
+    ("saved", "kind"),
+    [
+        pytest.param({"a.JPEG": 65, "b.JPEG": 1}, "a dict or a list", id="classes by name"),
+        pytest.param({"a.JPEG": np.int64(65), "b.JPEG": np.int64(1)}, "a dict or a list", id="numpy's numbers"),
+        pytest.param([{"image": "a.JPEG", "pred": 65}, {"image": "b.JPEG", "pred": 1}], "a dict or a list", id="list"),
+        pytest.param(np.array([65, 1]), "an array", id="array"),
+        pytest.param(pd.DataFrame({"image": ["a.JPEG", "b.JPEG"], "pred": [65, 1]}), "a DataFrame", id="DataFrame"),
+    ],
+)
+def test_a_pickle_converted_as_the_message_says_is_read(tmp_path, monkeypatch, saved, kind):
+    monkeypatch.chdir(tmp_path)
+    Path("FILE").write_bytes(pickle.dumps(saved))
+    with pytest.raises(InputError) as refused:
+        read(tmp_path / "FILE")
+    lines = [line.strip() for line in refused.value.fix.splitlines()[1:]]
+    exec("\n".join([*lines[:3], *(line for line in lines if line.endswith(f"# {kind}"))]))
+    (written,) = tmp_path.glob("FILE.*")
+    assert read(written).index.tolist() == [65, 1]
 
 
 def test_a_folder_and_a_missing_file_are_named(tmp_path):

@@ -147,10 +147,19 @@ class TestAxes:
         with pytest.raises(InputError, match=r"1,000 outputs, but --class-axis 1001 has 1,001"):
             from_scores(one_hot(1000, 0), axis="1001")
 
-    @pytest.mark.parametrize("width", [200, 999, 21_840])
-    def test_a_width_that_tells_nothing_is_refused_with_the_known_axes(self, width):
-        with pytest.raises(InputError, match=f"{width:,} outputs, and which class .*--class-axis .*imagenet-a"):
+    @pytest.mark.parametrize(
+        ("width", "axes"),
+        [(200, "imagenet-a or imagenet-r or FILE"), (999, "FILE"), (21_840, "FILE")],
+    )
+    def test_a_width_that_tells_nothing_is_refused_with_the_axes_that_are_as_wide(self, width, axes):
+        with pytest.raises(
+            InputError, match=f"1 row of {width:,} outputs, and which .*--class-axis {axes}: .*--classes"
+        ):
             from_scores(one_hot(width, 0))
+
+    def test_rows_as_many_as_there_are_classes_may_be_these(self):
+        with pytest.raises(InputError, match=r"1,000 rows of 500 outputs.*save the array transposed \(array\.T\)"):
+            from_scores(np.zeros((1000, 500)))
 
 
 class TestScores:

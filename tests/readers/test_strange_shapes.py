@@ -20,6 +20,7 @@ from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.annotations import read_real, val_labels
 from imagenet_errors.readers.class_axis import DEVKIT, class_axis
+from imagenet_errors.readers.formats import read_raw
 from imagenet_errors.readers.model_files import model_files
 from imagenet_errors.readers.predictions import ReadRules, read_models
 from real_looking import real_looking
@@ -39,6 +40,10 @@ def ranks(i):
     """Three classes, best first, and their values."""
     classes = [int(TOP1[i]), int(TOP1[i] + 7) % 1000, int(TOP1[i] + 19) % 1000]
     return classes, [SHARE[i], 0.2, 0.05]
+
+
+def pairs(i):
+    return list(zip(*ranks(i), strict=True))
 
 
 def read(path, **rules):
@@ -105,6 +110,27 @@ TEXTS = {
     "an arrow": lines(lambda i: f"{NAMES[i]} -> {TOP1[i]} ({SHARE[i]})"),
     "addresses": "url,pred,prob\n"
     + lines(lambda i: f"https://b.s3.amazonaws.com/val%2F{NAMES[i]}?sig=1,{TOP1[i]},{SHARE[i]}"),
+    "single quotes": "'image','label','prob'\n"
+    + lines(lambda i: f"'{NAMES[i]}','{LABELS.descriptions[TOP1[i]]}','{SHARE[i]}'"),
+    "scores by class in cells": "image\toutput\n"
+    + lines(lambda i: f"{NAMES[i]}\t{ {named(k): share for k, share in zip(*map(reversed, ranks(i)), strict=True)} }"),
+    "classes and their values in a cell, worst first": "image,top3\n"
+    + lines(lambda i: f"{NAMES[i]},{'; '.join(f'{named(k)}: {share}' for k, share in reversed(pairs(i)))}"),
+    "values in brackets in a cell": "image;top3\n"
+    + lines(lambda i: f"{NAMES[i]};{', '.join(f'{named(k)} ({share:.1%})' for k, share in pairs(i))}"),
+    "values in a cell of some images' second class": "image\ttop\n"
+    + lines(lambda i: f"{NAMES[i]}\t{'|'.join(f'{k}:{share}' for k, share in pairs(i)[: 1 + i % 3])}"),
+    "several classes behind an image": lines(
+        lambda i: f"{NAMES[i]}: {', '.join(f'{named(k)} ({share:.1%})' for k, share in reversed(pairs(i)))}"
+    ),
+    "Python's tuples": repr([(NAMES[i], int(TOP1[i]), SHARE[i]) for i in ROWS]),
+    "Keras' batches of one": json.dumps(
+        {NAMES[i]: [[(LABELS.wnids[k], "x", share) for k, share in zip(*ranks(i), strict=True)]] for i in ROWS}
+    ),
+    "Hugging Face's batches of one": json.dumps(
+        [{"image": NAMES[i], "preds": [[{"label": LABELS.wnids[k], "score": share}
+                                        for k, share in zip(*ranks(i), strict=True)]]} for i in ROWS]
+    ),
     "shortened names": PLAIN.replace(NAMES[0][:11], "").replace(".JPEG", ""),
     "names as bytes": PLAIN.replace(NAMES[0][:6], f"b'{NAMES[0][:6]}").replace(".JPEG", ".JPEG'"),
     "names in batches of one": "image,pred,prob\n" + lines(lambda i: f'"(\'val/{NAMES[i]}\',)",[{TOP1[i]}],{SHARE[i]}'),
@@ -128,6 +154,12 @@ TEXTS = {
     ),
 }  # fmt: skip
 WITHOUT_SHARES = {
+    "hyphens for blanks": "image,pred\n" + lines(lambda i: f"{NAMES[i]},{named(TOP1[i]).replace(' ', '-')}"),
+    "names of several words behind a blank": lines(lambda i: f"{NAMES[i]} {named(TOP1[i])}"),
+    "a list of rows, the headers first": json.dumps([["image", "pred"], *([NAMES[i], int(TOP1[i])] for i in ROWS)]),
+    "names between commas": "image,top3\n" + lines(lambda i: f'{NAMES[i]},"{", ".join(map(named, ranks(i)[0]))}"'),
+    "names with commas between commas, in lower case": "image,top3\n"
+    + lines(lambda i: f'{NAMES[i]},"{",".join(LABELS.descriptions[k] for k in ranks(i)[0]).lower()}"'),
     "Kaggle's boxes": "ImageId,PredictionString\n"
     + lines(lambda i: f"{NAMES[i][:-5]},{' '.join(f'{LABELS.wnids[k]} 10 2 30 4' for k in ranks(i)[0][: 1 + i % 3])}"),
     "YAML": lines(lambda i: f"{NAMES[i]}: {TOP1[i]}"),
@@ -410,3 +442,91 @@ def test_pickles_of_old_protocols_are_known(path, start):
     path.write_bytes(start)
     with pytest.raises(InputError, match="this is a pickle"):
         read(path)
+
+
+def test_an_apostrophe_in_single_quotes_ends_no_cell(path):
+    for inside in ("jack-o'-lantern", "jack-o''-lantern", r"jack-o\'-lantern"):
+        path.write_text("'image','label'\n" + "".join(f"'{NAMES[i]}','{inside}'\n" for i in range(3)))
+        assert read_raw(path).text.to_pylist() == ["jack-o'-lantern"] * 3
+
+
+def test_single_quotes_beside_double_ones_belong_to_the_names(path):
+    path.write_text("".join(f"\"{NAMES[i]}\",'tabby'\n" for i in range(3)))
+    assert read_raw(path).text.to_pylist() == ["'tabby'"] * 3
+
+
+@pytest.mark.parametrize("mark", [", ", "|"])
+def test_of_names_in_alphabetical_order_the_best_is_not_known(path, mark):
+    cells = [mark.join(sorted(map(named, ranks(i)[0]), key=str.casefold)) for i in ROWS]
+    path.write_text("image,top3\n" + "".join(f'{NAMES[i]},"{cell}"\n' for i, cell in zip(ROWS, cells, strict=True)))
+    with pytest.raises(InputError, match=r"stand in alphabetical order in all \d+ lists.*Write them best first"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("image;top3\n" + lines(lambda i: f"{NAMES[i]};{set(ranks(i)[0])}"), id="indices in cells"),
+        pytest.param("image\ttop3\n" + lines(lambda i: f"{NAMES[i]}\t{set(map(named, ranks(i)[0]))}"), id="names"),
+        pytest.param(repr({NAMES[i]: set(map(named, ranks(i)[0])) for i in ROWS}), id="what Python prints"),
+    ],
+)
+def test_a_set_does_not_tell_the_best_class(path, text):
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"as a set, which has no order.*\(first: \{.*Write lists, best first"):
+        read(path)
+
+
+def with_first(cell):
+    return "image,top2\n" + lines(lambda i: f'{NAMES[i]},"{cell if i == ROWS[0] else f"{named(TOP1[i])}, ski"}"')
+
+
+@pytest.mark.parametrize("cell", ["polecat, tabby", "crane, tabby"])
+def test_of_names_between_commas_a_first_one_of_two_classes_is_ambiguous(path, cell):
+    path.write_text(with_first(cell))
+    assert f"means more than one class (first: row 1: '{cell}')" in check(read(path), ROWS[1:], has_shares=False)
+
+
+def test_where_something_else_stands_between_commas_the_file_is_refused(path):
+    path.write_text(with_first("tabby, no such thing"))
+    with pytest.raises(InputError, match=r"80 labels of 80 cannot be read as a class.*several of a row between '\|'"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("header", "is_read"), [pytest.param("confidence", False), pytest.param("confidence_percent", True)]
+)
+def test_percentages_are_read_where_the_header_says_so_and_else_that_is_said(path, header, is_read):
+    path.write_text(f"image,pred,{header}\n" + lines(lambda i: f"{NAMES[i]},{TOP1[i]},{100 * SHARE[i]:.1f}"))
+    notes = check(read(path), has_shares=is_read)
+    assert ("Percentages are read under a header with 'percent'" in notes) == (not is_read)
+
+
+def test_a_head_of_some_classes_needs_its_names_and_the_images_names(tmp_path):
+    classes, rows = np.arange(0, 500, 5), np.flatnonzero((LABEL % 5 == 0) & (LABEL < 500))[:300]
+    shown = np.where(np.arange(300) % 4, LABEL[rows], (LABEL[rows] + 5) % 500)
+    np.save(tmp_path / "vit.npy", (shown[:, None] == classes).astype(np.float32))
+    said = r"300 rows of 100 outputs.*--class-axis FILE: .* 100 lines\. Rows .* need --row-order FILE, too"
+    with pytest.raises(InputError, match=said):
+        read(tmp_path / "vit.npy")
+    (tmp_path / "axis.txt").write_text("\n".join(LABELS.wnids[index] for index in classes))
+    (tmp_path / "names.txt").write_text("\n".join(NAMES[i] for i in rows))
+    found = read(tmp_path / "vit.npy", class_axis=str(tmp_path / "axis.txt"), row_order=str(tmp_path / "names.txt"))
+    assert dict(zip(found.rows.tolist(), found.top1.tolist(), strict=True)) == dict(zip(rows, shown, strict=True))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("predictions:\n" + lines(lambda i: f"- image: {NAMES[i]}\n  pred: {TOP1[i]}"), id="a list"),
+        pytest.param(lines(lambda i: f"{NAMES[i]}:\n  class: {TOP1[i]}\n  score: {SHARE[i]}"), id="by image"),
+    ],
+)
+def test_nested_yaml_is_refused_with_a_conversion_that_works(tmp_path, monkeypatch, text):
+    pytest.importorskip("yaml")
+    (tmp_path / "vit.yaml").write_text(text)
+    with pytest.raises(InputError, match="this is YAML, which is not read") as refused:
+        read(tmp_path / "vit.yaml")
+    monkeypatch.chdir(tmp_path)
+    exec("\n".join(line.strip() for line in refused.value.fix.splitlines()[1:]))
+    check(read(tmp_path / "vit.json"), has_shares=False)

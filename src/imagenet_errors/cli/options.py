@@ -77,6 +77,15 @@ else:
 NO_FILES = EvidenceFiles()
 
 
+Classes = Annotated[
+    Path | None,
+    Parameter(
+        help="Classes of one's own: a table index,name[,wnid][,group], a name a line, or JSON (a list, index -> name).",
+        group=INPUTS,
+    ),
+]
+
+
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class DatasetOptions:
@@ -85,9 +94,7 @@ class DatasetOptions:
     dataset: Annotated[
         str, Parameter(help=f"{', '.join(dataset_names())}, or a TOML file of one's own.", group=INPUTS)
     ] = IMAGENET
-    classes: Annotated[
-        Path | None, Parameter(help="Classes of one's own: CSV index,name[,wnid][,group].", group=INPUTS)
-    ] = None
+    classes: Classes = None
 
     def as_arguments(self) -> tuple[str, ...]:
         """Return them as one types them, none where they are the defaults."""

@@ -22,7 +22,7 @@ def proposals(
         Path | None, Parameter(help="CSV with columns prediction,target: many pairs at once.", group=options.INPUTS)
     ] = None,
     classes: Annotated[
-        Path | None, Parameter(help="Classes of one's own, with wnids: CSV index,name,wnid.", group=options.INPUTS)
+        Path | None, Parameter(help="Classes of one's own, with wnids: a table index,name,wnid.", group=options.INPUTS)
     ] = None,
     superclasses: Annotated[Path | None, Parameter(help=SOURCE.help, group=options.EVIDENCE)] = None,
     out: Annotated[

@@ -19,9 +19,6 @@ superclasses = App(
     help_format="plaintext",
     help_epilogue="Example: imagenet-errors superclasses terriers",
 )
-Classes = Annotated[
-    Path | None, Parameter(help="Classes of one's own: CSV index,name[,wnid][,group].", group=options.INPUTS)
-]
 
 
 @superclasses.default
@@ -36,7 +33,7 @@ def show(
     /,
     *,
     superclasses: Annotated[Path | None, Parameter(help=SOURCE.help, group=options.EVIDENCE)] = None,
-    classes: Classes = None,
+    classes: options.Classes = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Show the superclasses: all of them, one with its members, or those of a class."""
@@ -77,7 +74,7 @@ def propose(
         Path | None,
         Parameter(help="A run: say how often its models confuse the classes of each group.", group=options.INPUTS),
     ] = None,
-    classes: Classes = None,
+    classes: options.Classes = None,
     out: Annotated[
         Path | None, Parameter(help="The TOML file to write; by default printed.", group=options.OUTPUT)
     ] = None,

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.batches import without_batches
+from imagenet_errors.readers.cells import refuse_alphabetical
 from imagenet_errors.readers.columns import Claim, Roles, choose_roles
 from imagenet_errors.readers.fields import Content, Field, fields_of
 from imagenet_errors.readers.headers import is_in_percent, words_of
@@ -37,6 +38,9 @@ _WRAPPED_NAME = r"""^[\[(]*b?(['"])([^'"]*)['"](?:\s*,.*)?[\])]*$"""
 _ABOVE_ONE = 1e-3
 """How far rounding may lift a probability above 1."""
 
+_PERCENT = 100
+_RANKED_SAMPLE = 200
+"""Rows looked at to tell whether names stand in alphabetical order."""
 
 _BLOCKS_AT_ONCE = 16
 """So many blocks of rows are put together from columns at a time: each column costs something each time."""
@@ -176,6 +180,8 @@ def assemble(roles: Roles, source: Columns, *, n_rows: int) -> RawPredictions:
     if roles.index:
         index = class_indices(pick(roles.index, place, where=where), where=where, header=roles.index.header)
     text = _text(pick(roles.label, place, where=where)) if roles.label else None
+    if roles.label and roles.label.is_list and roles.confidence is None and roles.index is None:
+        refuse_alphabetical(roles.label.members[0][:_RANKED_SAMPLE].drop_null().to_pylist(), where)
     invalid = _without_class(index, text) if roles.scores is None and not roles.claims else {}
     share, unusable, more = _confidences(confidence, roles)
     scores = None if roles.scores is None else _scores(roles.scores, where)
@@ -277,7 +283,7 @@ def _confidences(
     values = to_numpy(given)
     header = roles.confidence.header if roles.confidence else ""
     if is_in_percent(header) and np.nanmax(values) > 1 + _ABOVE_ONE:
-        values = values / 100
+        values = values / _PERCENT
     broken = {CONFIDENCE_IS_NAN: np.isnan(values), CONFIDENCE_IS_INFINITE: np.isinf(values)}
     unusable = {reason: np.flatnonzero(mask) for reason, mask in broken.items() if mask.any()}
     outside = np.isfinite(values) & ((values < 0) | (values > 1 + _ABOVE_ONE))
@@ -287,6 +293,8 @@ def _confidences(
             f"Column {header!r} holds values outside 0..1 (first: {values[row]:g} in row {row + 1}), "
             "such as logits; no confidence was read."
         )
+        if np.nanmin(values) >= 0 and np.nanmax(values) <= _PERCENT:
+            note += " Percentages are read under a header with 'percent'."
         return None, unusable, [note]
     return np.minimum(np.where(np.isinf(values), np.nan, values), 1).astype(np.float32), unusable, []
 

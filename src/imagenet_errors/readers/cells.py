@@ -25,8 +25,16 @@ _KEYWORD = (
 """What torch and numpy print behind a value: ``tensor([65], device='cuda:0')``; it is no further rank."""
 _VALUE = r"(?:[-+]?\d*\.?\d+(?:[eE][-+]?\d+)?|n\d{8})"
 _SEPARATED = re.compile(rf"{_VALUE}(?:(?:\s*[;|]\s*|\s+|,\s+|,(?=[^,]*,)){_VALUE})*(?:,{_VALUE})?")
+_SCORED = re.compile(
+    r"\s*+(?P<name>[^|;\n:=\s(](?:[^|;\n:=]*?[^|;\n:=\s(])??)\s*+[:=(]\s*+"
+    r"(?P<value>\d{0,9}\.?\d{1,30}(?:[eE][-+]?\d{1,3})?)[ \t]*+(?P<percent>%?)[ \t]*+\)?[ \t]*+(?:[,|;\n]\s*+|$)"
+)
+"""One of several classes in a cell, with its probability behind."""
 _SHORTENED = ("...", "\u2026")
 """What numpy writes for values that it leaves out, and what some editors make of it."""
+
+_TOO_MANY_FOR_CHANCE = 10
+"""Rows; three names stand in alphabetical order in one of six."""
 
 
 def looks_like_a_list(cell: str) -> bool:
@@ -42,6 +50,53 @@ def _are_separated(bare: str) -> bool:
     if re.fullmatch(rf"[-+]?\d+,\d+(?:[eE][-+]?\d+)?|{_VALUE}", bare):
         return False
     return _SEPARATED.fullmatch(bare) is not None
+
+
+def refuse_sets(tree: ast.AST, where: Path | str) -> None:
+    """Refuse Python's sets in what was printed: which of its classes is the best, a set does not tell.
+
+    Raises
+    ------
+    InputError
+        There is one.
+    """
+    sets = [node for node in ast.walk(tree) if isinstance(node, ast.Set)]
+    if sets:
+        what = "the classes of an image as a set, which has no order, so that the best is not known"
+        raise InputError(where, what, example=ast.unparse(sets[0])[:80], fix="Write lists, best first: [...].")
+
+
+def refuse_alphabetical(rows: Sequence[Sequence[str | None]], where: Path | str) -> None:
+    """Refuse names [n][k] that stand in alphabetical order in every row: then the first is not the best.
+
+    Raises
+    ------
+    InputError
+        They do, and there are too many rows for chance.
+    """
+    several = [[(name or "").casefold() for name in row] for row in rows if len(row) > 2]
+    if len(several) >= _TOO_MANY_FOR_CHANCE and all(row == sorted(row) for row in several):
+        what = f"names stand in alphabetical order in all {len(several):,} lists, so that the best is not known"
+        raise InputError(
+            where, what, example=", ".join(several[0])[:80], fix="Write them best first, or the best alone."
+        )
+
+
+def scored_items(cell: str) -> list[tuple[str, float]]:
+    """Return the (class, probability) pairs of ``tabby, tabby cat: 0.8; lynx: 0.1`` or ``lynx (80%), tabby (9%)``.
+
+    A text with anything else in it, or a value above 1, has none.
+    """
+    items: list[tuple[str, float]] = []
+    at = 0
+    while at < len(cell):
+        found = _SCORED.match(cell, at)
+        value = float(found["value"]) / (100 if found["percent"] else 1) if found else 2
+        if found is None or value > 1:
+            return []
+        items.append((found["name"], value))
+        at = found.end()
+    return items
 
 
 def separating_mark(cells: Sequence[str]) -> str:

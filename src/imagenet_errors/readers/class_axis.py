@@ -6,12 +6,10 @@ one again."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +19,8 @@ from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.axis_tables import shipped_axes
 from imagenet_errors.readers.formats import recognised
 from imagenet_errors.readers.label_text import AMBIGUOUS, label_texts
-from imagenet_errors.readers.opened import Opened, opened
+from imagenet_errors.readers.listed_classes import classes_in_json, classes_in_lines, first_wnid
+from imagenet_errors.readers.opened import opened
 
 IMAGENET_1K = "imagenet-1k"
 BACKGROUND_FIRST = "1001"
@@ -33,9 +32,6 @@ _NAMED = 0.9
 """Share of headers that are names of classes from which on they give the axis."""
 _WIDEST = 100_000
 _WNIDS = "Write a wnid a line, in output order."
-_NUMBERED = re.compile(r"[\"']?(?P<index>\d{1,9})[\"']?(?:\s*[,;:\t|]\s*|\s+)(?P<name>\S.*)")
-_NUMBERED_LAST = re.compile(r"(?P<name>.*\S)(?:\s*[,;:\t|]\s*|\s+)[\"']?(?P<index>\d{1,9})[\"']?")
-_HEADERS = {"wnid", "wnids", "synset", "synsets", "index", "idx", "id", "label", "class", "name"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,12 +156,15 @@ def _read_axis(path: Path, labels: LabelSpace) -> ClassAxis:
     """Read wnids or names in output order: one a line, a column of a table, JSON.
 
     In a table the column that counts 0, 1, ... in any order is the position. JSON is a list, index -> wnid (Keras:
-    index -> [wnid, name]), or wnid -> index.
+    index -> [wnid, name]), wnid -> index, or wnid -> name, ascending.
     """
     with opened(path) as file:
         found, content = recognised(file)
-        lines = _json_lines(content, path) if found.name == "JSON" else _text_lines(bytes(content.content))
-    wnids = [_first_wnid(line) for line in lines]
+        if found.name == "JSON":
+            lines = _in_order(classes_in_json(content, fix=_WNIDS), path)
+        else:
+            lines = [line for _, line in sorted(classes_in_lines(content).items())]
+    wnids = [first_wnid(line) for line in lines]
     if sum(map(bool, wnids)) * 2 >= len(wnids):
         return axis_of_wnids(path.name, wnids, labels, where=path)
     return _axis_of_names(path, lines, labels)
@@ -183,42 +182,10 @@ def _axis_of_names(path: Path, names: Sequence[str], labels: LabelSpace) -> Clas
     return _axis_of(path.name, classes, labels, where=path)
 
 
-def _json_lines(file: Opened, path: Path) -> list[str]:
-    try:
-        items = json.loads(file.text)
-        if isinstance(items, dict) and all(isinstance(value, int) for value in items.values()):
-            items = {index: wnid for wnid, index in items.items()}
-        at = {int(index): item for index, item in (items.items() if isinstance(items, dict) else enumerate(items))}
-    except (ValueError, TypeError, RecursionError) as error:
-        raise InputError(path, f"no list of wnids: {error}", fix=_WNIDS) from None
-    return _in_order(at, path)
-
-
-def _text_lines(text: bytes) -> list[str]:
-    """Return the lines in output order, without a header; by the whole numbers beside, if they are an order."""
-    lines = [line.strip() for line in text.decode("utf-8", "replace").splitlines() if line.strip()]
-    is_header = bool(lines) and not _first_wnid(lines[0]) and bool(_HEADERS & set(re.split(r"\W+", lines[0].lower())))
-    lines = lines[is_header:]
-    found = [_NUMBERED.match(line) or _NUMBERED_LAST.match(line) for line in lines]
-    at = {int(one["index"]): one["name"] for one in found if one is not None}
-    if len(at) == len(lines) and min(at, default=-1) in (0, 1) and max(at) - min(at) == len(at) - 1:
-        return [at[place].strip("\"' ") for place in sorted(at)]
-    return [line.strip("\"', ") for line in lines]
-
-
-def _in_order(at: Mapping[int, Any], path: Path) -> list[str]:
+def _in_order(at: Mapping[int, str], path: Path) -> list[str]:
     """Return the items by their positions, empty where there is none."""
     last = max(at, default=-1)
     if last >= _WIDEST or min(at, default=0) < 0:
         what = f"position {last:,}; an axis has at most {_WIDEST:,}"
         raise InputError(path, what, fix="Write positions from 0 on, one for each output.")
-    return [_written(at.get(place, "")) for place in range(last + 1)]
-
-
-def _written(item: Any) -> str:
-    return " ".join(map(str, item)) if isinstance(item, list) else str(item)
-
-
-def _first_wnid(text: str) -> str:
-    found = re.search(r"(?<![0-9A-Za-z])n\d{8}(?!\d)", text)
-    return found.group() if found else ""
+    return [at.get(place, "") for place in range(last + 1)]

@@ -31,6 +31,7 @@ from imagenet_errors.readers.fields import (
 )
 from imagenet_errors.readers.headers import Meaning, meaning_of
 from imagenet_errors.readers.opened import Opened, refusing_damage
+from imagenet_errors.readers.quotes import close_quotes, double_quoted
 
 _DELIMITERS = {
     "\t": "tab-separated text",
@@ -92,11 +93,13 @@ def read_delimited(file: Opened, _stated: Mapping[str, str]) -> Columns:
     """
     path = file.path
     _refuse_wide(_first_line(file.text), path)
-    stated, text = _body(file.text)
+    stated, text = _body(double_quoted(file.text))
     delimiter = stated or _delimiter(text)
     if delimiter == " ":
         text = _single_blanks(text)
-    text = _without_preamble(_close_quotes(text, delimiter), delimiter)
+    if delimiter == " " and _begin_with_images(text):
+        text, delimiter = re.sub(rb"(?m)^(\S+) ", rb"\1\t", text), "\t"
+    text = _without_preamble(close_quotes(text, delimiter), delimiter)
     text, ends = _without_summary(text, delimiter)
     text, repeats = _without_repeated_headers(text, delimiter)
     layout = _layout(text, delimiter, path)
@@ -174,14 +177,6 @@ def _body(text: bytes) -> tuple[str, bytes]:
     return stated, text
 
 
-def _close_quotes(text: bytes, delimiter: str) -> bytes:
-    """Drop blanks between a delimiter and a quote: ``a, "b, c"`` has two cells."""
-    mark = delimiter.encode() + b' "'
-    if delimiter == " " or mark not in text[: _SAMPLE_BYTES[0]]:
-        return text
-    return re.sub(re.escape(delimiter.encode()) + rb' +"(?!")', delimiter.encode() + b'"', text)
-
-
 def _without_preamble(text: bytes, delimiter: str) -> bytes:
     """Empty the titles and log lines in front of the table; a blank line there is empty already.
 
@@ -226,6 +221,12 @@ def _names_columns(cells: Sequence[str]) -> bool:
 
 def _single_blanks(text: bytes) -> bytes:
     return re.sub(rb"^ +| +(?=\r?$)", b"", re.sub(rb"[ \t]+", b" ", text), flags=re.MULTILINE)
+
+
+def _begin_with_images(text: bytes) -> bool:
+    """Say whether lines of different lengths begin with an image: then what follows is a name of several words."""
+    rows = _sample(text, " ")
+    return len(set(map(len, rows))) > 1 and all(len(cells) > 1 and looks_like_image(cells[0]) for cells in rows)
 
 
 def _records(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:

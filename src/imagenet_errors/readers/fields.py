@@ -24,6 +24,8 @@ from imagenet_errors.readers.cells import (
     first_of_boxes,
     looks_like_a_list,
     parse_list_cells,
+    refuse_sets,
+    scored_items,
     separating_mark,
     split_texts,
     unwrapped,
@@ -31,6 +33,7 @@ from imagenet_errors.readers.cells import (
 from imagenet_errors.readers.headers import Meaning, meaning_of, words_of
 from imagenet_errors.readers.opened import refusing_damage
 
+_FEW = 5
 _SAMPLE = 200
 """Rows looked at to tell what a column holds; every row is checked when the column is read."""
 POSITIONAL = "column"
@@ -40,7 +43,7 @@ WIDE = 100
 
 _IMAGE_ENDING = r"\.(jpe?g|png|webp|bmp|gif|tiff?|ppm|jfif)$"
 _WNID = re.compile(r"n\d{8}")
-_RECORDS = re.compile(r"\s*\[?\s*\{\s*['\"]")
+_RECORDS = re.compile(r"\s*\[?\s*\{\s*['\"\d]")
 _PATHS = ("path", "file_name", "filename", "file", "name", "image")
 _IMAGE_PARTS = frozenset(("bytes", "_type", "path", "sha256", "format"))
 """How structs of Hugging Face (``bytes``, ``path``) and W&B (``_type``, ``path``) say that they are an image."""
@@ -159,7 +162,7 @@ def _single(header: str, array: pa.Array, where: Path | str) -> Field:
 def _flattened(header: str, column: pa.Array | pa.ChunkedArray, where: Path | str) -> Iterator[tuple[str, pa.Array]]:
     """Yield the columns that a column stands for: those inside a struct, or the path of a struct that is an image."""
     with refusing_damage(f"{where}, column {header!r}"):
-        array = _without_single_lists(_parsed(plain(column)))
+        array = _without_single_lists(_parsed(plain(column), f"{where}, column {header!r}"))
         parts = _parts(array)
         path = next((key for key in _PATHS if key in parts and _may_be_path(parts[key].type)), None)
         if path is not None and _IMAGE_PARTS & set(parts):
@@ -182,23 +185,56 @@ def _may_be_path(kind: pa.DataType) -> bool:
     return bool(pt.is_string(kind) or pt.is_large_string(kind) or pt.is_null(kind))
 
 
-def _parsed(array: pa.Array) -> pa.Array:
+def _parsed(array: pa.Array, where: str) -> pa.Array:
     """Return text cells that hold records, as ``str`` writes a pipeline's output, as what they stand for."""
     if not pt.is_string(array.type):
         return array
     sample = [cell for cell in array[:_SAMPLE].to_pylist() if cell]
+    if _hold_scored_items(sample):
+        return _as_maps([None if cell is None else scored_items(cell) for cell in array.to_pylist()])
     if not sample or not all(_RECORDS.match(cell) for cell in sample):
         return array
-    return pa.array([_literal(cell) for cell in array.to_pylist()])
+    values = [_literal(cell, where) for cell in array.to_pylist()]
+    filled = [value for value in values if value]
+    if not filled or not all(map(is_by_class, filled)):
+        return pa.array(values)
+    return _as_maps([value and [(str(name), score) for name, score in value.items()] for value in values])
 
 
-def _literal(cell: str | None) -> Any:
+def _hold_scored_items(sample: Sequence[str]) -> bool:
+    """Say whether cells hold several classes, each with its probability behind."""
+    items = [scored_items(cell) for cell in sample[:_FEW]]
+    return max(map(len, items), default=0) > 1 and all(map(scored_items, sample))
+
+
+def _as_maps(rows: list[Any]) -> pa.MapArray:
+    """Return (class, score) pairs as maps; of rows that differ in length only the best pair, or one without a score."""
+    if len({len(pairs) for pairs in rows if pairs}) > 1:
+        rows = [pairs and [max(pairs, key=lambda pair: (pair[1] != pair[1], pair[1]))] for pairs in rows]
+    return pa.array(rows, type=pa.map_(pa.string(), pa.float64()))
+
+
+def _literal(cell: str | None, where: str) -> Any:
     if cell is None or not cell.strip():
         return None
     try:
         return json.loads(cell)
     except ValueError:
-        return ast.literal_eval(re.sub(r"\bnan\b", "None", cell))
+        tree = ast.parse(re.sub(r"\bnan\b", "None", cell.strip()), mode="eval")
+    refuse_sets(tree, where)
+    return ast.literal_eval(tree)
+
+
+def is_by_class(value: Any) -> bool:
+    """Say whether an object is {class: score}: numbers below keys that are no headers."""
+    if not isinstance(value, dict) or not value:
+        return False
+    are_numbers = all(isinstance(one, float | int) and not isinstance(one, bool) for one in value.values())
+    return (
+        are_numbers
+        and all(meaning_of(str(key)) is Meaning.UNKNOWN for key in value)
+        and any(isinstance(one, float) for one in value.values())
+    )
 
 
 def _parts(array: pa.Array) -> dict[str, pa.Array]:

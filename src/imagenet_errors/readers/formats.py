@@ -4,6 +4,7 @@ timm writes CSV text into ``.json`` files. A new format is a reader and its line
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from imagenet_errors.readers.arrow_tables import read_arrow, read_orc, read_parq
 from imagenet_errors.readers.assemble import Columns, read_columns
 from imagenet_errors.readers.class_lists import is_class_list, read_class_list
 from imagenet_errors.readers.delimited import read_delimited
+from imagenet_errors.readers.headers import Meaning, meaning_of
 from imagenet_errors.readers.json_files import read_json
 from imagenet_errors.readers.logs import is_log, read_log
 from imagenet_errors.readers.npz_files import read_npz
@@ -37,8 +39,28 @@ class Format:
     is_text: bool = False
 
 
+_NESTED = re.compile(r"(?:^[^\s#][^\n]*:[ \t]*\r?\n[ \t]*(?:- )?|\A\s*- )[\"']?(?P<key>\w+)[\"']?:[ \t]", re.MULTILINE)
+"""Keys inside an object or a list of YAML; ``a.JPEG: 65`` a line is read as a log."""
+
+
+def yaml_problem(path: Path) -> InputError:
+    """Return what to tell of YAML, which no library here reads."""
+    return InputError(
+        path,
+        "this is YAML, which is not read",
+        fix="Where PyYAML is installed, convert it once:\n"
+        "    import json, yaml\n"
+        "    from pathlib import Path\n"
+        f'    content = yaml.safe_load(Path("{path.as_posix()}").read_text())\n'
+        f'    Path("{path.stem}.json").write_text(json.dumps(content))',
+    )
+
+
 def _read_text(file: Opened, stated: Mapping[str, str]) -> Columns | RawPredictions:
     """Read a program's log, text with a heading a class, or delimited text."""
+    nested = _NESTED.search(file.head.decode("utf-8", "replace"))
+    if nested and meaning_of(nested["key"]) is not Meaning.UNKNOWN:
+        raise yaml_problem(file.path)
     if is_log(file.head):
         return read_log(file.text, file.path)
     if is_class_list(file.head):
@@ -117,11 +139,13 @@ def columns_of(file: Opened) -> Columns:
 
 _UNPICKLE = (
     "Unpickling runs whatever code the file holds, so it is never done here. "
-    "If you trust the file, convert it once:\n"
-    "    import pickle, numpy\n"
-    '    saved = pickle.load(open("FILE", "rb"))\n'
-    '    numpy.savez("FILE.npz", logits=saved["logits"])  # and file_names=[...] where you have them\n'
-    '    saved.to_parquet("FILE.parquet")                 # instead, of a DataFrame'
+    "If you trust the file, convert it once, by what it holds:\n"
+    "    import json, pickle, numpy\n"
+    "    from pathlib import Path\n"
+    '    saved = pickle.loads(Path("FILE").read_bytes())\n'
+    '    Path("FILE.json").write_text(json.dumps(saved, default=lambda it: it.tolist()))  # a dict or a list\n'
+    '    numpy.save("FILE.npy", saved)     # an array\n'
+    '    saved.to_parquet("FILE.parquet")  # a DataFrame'
 )
 _AS_TABLE = "Save the predictions as CSV or Parquet."
 _UNPACK = "Unpack it first."

@@ -14,7 +14,8 @@ import pyarrow as pa
 from imagenet_errors.images import val_file_names
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.assemble import MOST_COLUMNS, Columns
-from imagenet_errors.readers.fields import looks_like_image
+from imagenet_errors.readers.coco import coco_columns, is_coco
+from imagenet_errors.readers.fields import is_by_class, looks_like_image
 from imagenet_errors.readers.headers import Meaning, meaning_of
 from imagenet_errors.readers.json_text import Repeats, parse_json
 from imagenet_errors.readers.opened import Opened
@@ -77,6 +78,8 @@ def _of_object(parsed: dict[str, Any], path: Path) -> _Table | None:
         return _split(parsed, path)
     if not parsed:
         return None
+    if is_coco(parsed):
+        return _Table("COCO's layout", coco_columns(parsed, path))
     own = parsed.get("classes")
     if len(parsed) > 1 and isinstance(own, list) and own and all(isinstance(name, str) for name in own):
         rest = {key: value for key, value in parsed.items() if key != "classes"}
@@ -214,7 +217,7 @@ def _of_list(rows: list[Any]) -> _Table | None:
             return _accuracy_log(rows)
         if all(isinstance(row, dict) and row and all(map(looks_like_image, row)) for row in rows):
             return _by_name({key: value for row in rows for key, value in row.items()})
-        if _is_by_class(first):
+        if is_by_class(first):
             return _Table("scores by class", _best_by_class("", rows))
         return _Table("records", _records(rows))
     if not isinstance(first, list):
@@ -222,6 +225,15 @@ def _of_list(rows: list[Any]) -> _Table | None:
         return None if first is None else _Table(shape, {_PREDICTION: rows})
     if isinstance(first[0], dict):
         return _Table("pipeline output", _ranked_records(rows))
+    return _of_lists(rows, first)
+
+
+def _of_lists(rows: list[Any], first: list[Any]) -> _Table | None:
+    """Make a table of a list a row: columns under headers, ranks, or scores."""
+    if _begins_with_headers(rows):
+        return _Table("rows", {str(header): [row[i] for row in rows[1:]] for i, header in enumerate(first)})
+    if all(map(_is_batch_of_one, rows)):
+        return _of_list(_unbatched(rows))
     if isinstance(first[0], list):
         return _Table("decoded predictions", _decoded(rows))
     if len({type(value) is str for value in first}) == 2:
@@ -236,9 +248,9 @@ def _records(rows: list[Any]) -> dict[str, list[Any]]:
     headers = dict.fromkeys(key for record in records for key in record)
     columns: dict[str, list[Any]] = {}
     for header in headers:
-        values = [record.get(header) for record in records]
+        values = _unbatched([record.get(header) for record in records])
         first = next((value for value in values if value), None)
-        if _is_by_class(first):
+        if is_by_class(first):
             columns |= _best_by_class(header, values)
         elif _holds_pairs(first):
             decoded = _decoded([value or [] for value in values])
@@ -256,18 +268,6 @@ def _holds_pairs(value: Any) -> bool:
         and isinstance(one[0], str | int)
         and isinstance(one[-1], float)
         for one in value
-    )
-
-
-def _is_by_class(value: Any) -> bool:
-    """Say whether an object is {class: score}: numbers below keys that are no headers."""
-    if not isinstance(value, dict) or not value:
-        return False
-    are_numbers = all(isinstance(one, float | int) and not isinstance(one, bool) for one in value.values())
-    return (
-        are_numbers
-        and all(meaning_of(key) is Meaning.UNKNOWN for key in value)
-        and any(isinstance(one, float) for one in value.values())
     )
 
 
@@ -313,6 +313,31 @@ def _from_hexadecimal(texts: Sequence[str]) -> list[Any]:
     if size == 8:
         return _from_hexadecimal([text[:8] for text in texts])
     return [float(value) for value in np.frombuffer(first, dtype="<f4")]
+
+
+def _begins_with_headers(rows: list[Any]) -> bool:
+    """Say whether the first of several equally long rows only names the columns."""
+    headers = rows[0]
+    are_headers = isinstance(headers, list) and any(
+        isinstance(one, str) and meaning_of(one) is Meaning.NAME and not looks_like_image(one) for one in headers
+    )
+    if not are_headers or not all(isinstance(one, str) for one in headers) or len(rows) == 1:
+        return False
+    return all(isinstance(row, list) and len(row) == len(headers) for row in rows)
+
+
+def _unbatched(values: list[Any]) -> list[Any]:
+    """Return what batches of one image hold, where every value is such a batch or missing."""
+    filled = [value for value in values if value]
+    if not filled or not all(map(_is_batch_of_one, filled)):
+        return values
+    return [value[0] if value else None for value in values]
+
+
+def _is_batch_of_one(value: Any) -> bool:
+    """Say whether a value is the output for a batch of one image: its only list holds scores, lists or objects."""
+    inner = value[0] if isinstance(value, list) and len(value) == 1 else None
+    return isinstance(inner, list) and bool(inner) and all(isinstance(one, float | list | dict) for one in inner)
 
 
 def _ranked_records(rows: list[Any]) -> dict[str, list[Any]]:

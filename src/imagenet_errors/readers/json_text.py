@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from imagenet_errors.problems import InputError, counted
+from imagenet_errors.readers.cells import refuse_sets
 from imagenet_errors.readers.headers import Meaning, meaning_of
 
 _NO_LITERAL = (SyntaxError, ValueError, MemoryError, RecursionError)
@@ -131,12 +132,20 @@ def _python(text: str, repeats: Repeats) -> tuple[Any, str] | None:
 def _literal(text: str, repeats: Repeats) -> Any:
     """Return what a Python literal stands for; a key that stands in it twice is refused, or told."""
     tree = ast.parse(text, mode="eval")
+    refuse_sets(tree, repeats.path)
     for node in ast.walk(tree):
         keys = [ast.dump(key) for key in node.keys if key] if isinstance(node, ast.Dict) else []
         if isinstance(node, ast.Dict) and len(keys) != len(set(keys)):
             pairs = zip(node.keys, node.values, strict=True)
             repeats.without([(str(ast.literal_eval(key)), ast.literal_eval(value)) for key, value in pairs if key])
-    return ast.literal_eval(tree)
+    return _with_lists(ast.literal_eval(tree))
+
+
+def _with_lists(value: Any) -> Any:
+    """Return a value with lists for tuples and texts for keys, as JSON has it."""
+    if isinstance(value, dict):
+        return {str(key): _with_lists(one) for key, one in value.items()}
+    return [_with_lists(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _parse_line(line: str, i: int, repeats: Repeats) -> Any:

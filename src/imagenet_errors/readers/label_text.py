@@ -81,10 +81,8 @@ class LabelTexts:
 
     @cached_property
     def folded(self) -> LabelTexts:
-        """The same without regard to letter case: ``cardigan`` then means the dog and the garment."""
-        names, descriptions = (
-            tuple(map(str.casefold, texts)) for texts in (self.labels.names, self.labels.descriptions)
-        )
+        """The same without regard to letter case and hyphens: ``cardigan`` then means the dog and the garment."""
+        names, descriptions = (tuple(map(_fold, texts)) for texts in (self.labels.names, self.labels.descriptions))
         return _Folded(replace(self.labels, names=names, descriptions=descriptions))
 
     def classes_of(self, texts: Iterable[str]) -> dict[str, int]:
@@ -102,9 +100,9 @@ class LabelTexts:
 
     def _meant(self, names: set[str]) -> Meanings:
         """Return what each name means: by the list that nearly all names are in, else by itself."""
-        if any(not self._any(name) and self.folded._any(name.casefold()) for name in names):
-            meant = self.folded._read({name.casefold() for name in names})
-            return {name: meant[name.casefold()] for name in names}
+        if any(not self._any(name) and self.folded._any(_fold(name)) for name in names):
+            meant = self.folded._read({_fold(name) for name in names})
+            return {name: meant[_fold(name)] for name in names}
         return self._read(names)
 
     def _read(self, names: set[str]) -> Meanings:
@@ -133,10 +131,37 @@ class LabelTexts:
     def _any(self, name: str) -> frozenset[int]:
         return self.descriptions.get(name, _NOTHING) | self.lemmas.get(name, _NOTHING)
 
+    def firsts_of(self, texts: Iterable[str]) -> dict[str, int] | None:
+        """Return the first class of each text that is names joined by commas; None where one is anything else.
+
+        Names may hold commas themselves (``tabby, tabby cat, lynx``): where the ways to split a text begin with
+        different classes, it is ambiguous.
+        """
+        split = [(text, [part.strip() for part in _tidy(text).split(",")]) for text in texts]
+        for known, fold in ((self, str), (self.folded, _fold)):
+            firsts = {text: known._first_of([fold(part) for part in parts]) for text, parts in split}
+            if all(firsts.values()):
+                return {text: self._one(text, classes) for text, classes in firsts.items()}
+        return None
+
+    def _first_of(self, parts: list[str]) -> frozenset[int]:
+        """Return the classes that the parts can begin with, if all of them are names; one name alone is no list."""
+        firsts: list[frozenset[int]] = [frozenset([UNKNOWN])]  # what stands behind the last part is well divided
+        for start in reversed(range(len(parts))):
+            stops = range(start + 1, min(len(parts), start + self._most_parts) + 1)
+            meant = [self._alone(", ".join(parts[start:stop])) for stop in stops if firsts[stop - start - 1]]
+            firsts.insert(0, _NOTHING.union(*meant))
+        return firsts[0]
+
+    @cached_property
+    def _most_parts(self) -> int:
+        """The most parts between commas that a name has."""
+        return 1 + max(name.count(",") for name in self.descriptions)
+
     def could_mean(self, text: str) -> frozenset[int]:
         """Return every class that the text could mean, in whatever vocabulary and letter case."""
         clear, name = self._clear(text), self._name(text)
-        return self._any(name) | self.folded._any(name.casefold()) if clear is None else clear
+        return self._any(name) | self.folded._any(_fold(name)) if clear is None else clear
 
     def _clear(self, text: str) -> frozenset[int] | None:
         """Return the classes that a wnid, a numbered label or a number before a name means; None if it is neither."""
@@ -169,7 +194,7 @@ class LabelTexts:
         """Return a name as the lists have it: Keras writes ``tiger_shark``, timm ``lemmas: definition``."""
         name = _tidy(text)
         lemmas = name.partition(": ")[0]
-        if lemmas in self.descriptions or lemmas.casefold() in self.folded.descriptions:
+        if lemmas in self.descriptions or _fold(lemmas) in self.folded.descriptions:
             return lemmas
         if self._any(name):
             return name
@@ -195,7 +220,7 @@ class _Folded(LabelTexts):
     @cached_property
     def lemmas(self) -> Meanings:
         """Every lemma and published name in lower case."""
-        pairs = [(name.casefold(), index) for names in _published(self.labels).values() for name, index in names]
+        pairs = [(_fold(name), index) for names in _published(self.labels).values() for name, index in names]
         own = [
             (lemma, index)
             for index, description in enumerate(self.labels.descriptions)
@@ -211,8 +236,13 @@ class _Folded(LabelTexts):
         """The lists that labels come from, in lower case."""
         firsts = [(text.split(", ")[0], index) for index, text in enumerate(self.labels.descriptions)]
         ours = list(zip(self.labels.names, range(len(self.labels)), strict=True))
-        published = [[(name.casefold(), index) for name, index in names] for names in _published(self.labels).values()]
+        published = [[(_fold(name), index) for name, index in names] for names in _published(self.labels).values()]
         return (self.descriptions, *(_meanings(names) for names in (ours, firsts, *published)))
+
+
+def _fold(text: str) -> str:
+    """Return a name in lower case, with blanks for hyphens: some write ``sea-snake``."""
+    return text.casefold().replace("-", " ")
 
 
 def _tidy(text: str) -> str:

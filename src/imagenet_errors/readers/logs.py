@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.assemble import Columns
+from imagenet_errors.readers.cells import scored_items
 
 _NAME = re.compile(r"""[^\s"',;|()\[\]]*[^\s"',;|()\[\]:](?:\.(?:jpe?g|png|webp|bmp)|_val_\d{8})\b""", re.IGNORECASE)
 _SAYS = re.compile(r"[\"']?\s*(?::|->|=>)\s*")
@@ -92,8 +93,9 @@ def _printed(text: str) -> Iterator[_Printed]:
             yield current
         says = _SAYS.match(line, found.end())
         rest = line[says.end() :].strip() if says else ""
+        several = scored_items(rest)
         pair = _listed(line) or _pair(rest)
-        current = _Printed(found.group(), rest, [pair] if pair else [])
+        current = _Printed(found.group(), rest, [*several] if len(several) > 1 else [pair] if pair else [])
     if current is not None:
         yield current
 

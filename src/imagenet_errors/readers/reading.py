@@ -133,10 +133,13 @@ def _counted_labels(
 
 @lru_cache(maxsize=2)
 def other_labels(annotations: Annotations, labels: LabelSpace) -> OtherLabels | None:
-    """Return what else is in the annotated images: by ReaL for validation images, else by the annotations."""
+    """Return what else is in the annotated images: by ReaL for validation images, else by the annotations.
+
+    ReaL speaks of ImageNet's classes: of validation images that are sorted into others it tells nothing.
+    """
     accepted = annotations.accepted
     numbers = val_numbers(annotations.file_names)
-    if ImageIndex(annotations.file_names).is_val and len(numbers):
+    if labels.is_imagenet and ImageIndex(annotations.file_names).is_val and len(numbers):
         real = read_real(labels)
         rows = ImageIndex(real.file_names).rows_of_numbers(numbers)
         accepted = real.accepted.take(np.maximum(rows, 0))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
+from imagenet_errors.readers.cells import refuse_alphabetical
 from imagenet_errors.readers.class_axis import (
     BACKGROUND_FIRST,
     FILES_OWN,
@@ -22,7 +23,7 @@ from imagenet_errors.readers.class_axis import (
     axis_of_wnids,
     class_axis,
 )
-from imagenet_errors.readers.label_text import REASONS, UNKNOWN, label_texts
+from imagenet_errors.readers.label_text import REASONS, UNKNOWN, LabelTexts, label_texts
 from imagenet_errors.readers.raw import RawPredictions
 from imagenet_errors.readers.scores import reduce_scores, without_labels
 
@@ -155,11 +156,20 @@ def _axis_of(raw: RawPredictions, labels: LabelSpace, axis_name: str | None, whe
         return ClassAxis("the data set's", np.array(labels.occurring, dtype=np.int16))
     if str(width) in axis_names():
         return class_axis(str(width), labels)
-    raise InputError(
-        where,
-        f"{width:,} outputs, and which class each stands for is not known",
-        fix=f"Pass --class-axis with one of {', '.join(axis_names())}, or a file of wnids in output order.",
-    )
+    raise _unknown_width(raw, width, labels, where)
+
+
+def _unknown_width(raw: RawPredictions, width: int, labels: LabelSpace, where: Path) -> InputError:
+    """Tell what can be done about outputs that are neither as many as the classes nor as those of a known head."""
+    fits = [name for name in axis_names() if labels.is_imagenet and class_axis(name, labels).width == width]
+    ways = [f"Pass --class-axis {' or '.join((*fits, 'FILE'))}: a wnid or a class's name a line, {width:,} lines"]
+    if raw.scores is not None and raw.n_rows == len(labels):
+        ways.append(f"If the {raw.n_rows:,} rows are the classes, save the array transposed (array.T)")
+    if raw.names is None:
+        ways.append("Rows that are not all the images in a common order need --row-order FILE, too: a name a line")
+    ways.append(f"Outputs for other classes than these {len(labels):,}: --classes FILE, with --annotations of its own")
+    what = f"{counted(raw.n_rows, 'row')} of {width:,} outputs, and which class each stands for is not known"
+    return InputError(where, what, fix=". ".join(ways) + ".")
 
 
 def _told(raw: RawPredictions, axis: ClassAxis, labels: LabelSpace) -> RawPredictions:
@@ -215,6 +225,8 @@ def _with_texts(
     codes = pc.fill_null(encoded.indices, -1).to_numpy(zero_copy_only=False)
     known = label_texts(labels)
     meant = known.classes_of(texts)
+    if raw.index is None and _are_foreign(codes, [meant[text] for text in texts]):
+        raw, meant = _with_first_names(raw, known, meant, where=where)
     by_code = np.array([*(meant[text] for text in texts), -1], dtype=np.int64)  # the last: no text
     by_text = by_code[codes]
     for code, text in enumerate(texts if raw.index is not None else ()):
@@ -238,6 +250,23 @@ def _with_texts(
     return raw, np.maximum(top1, -1).astype(np.int16), reasons, int(disagree.sum())
 
 
+def _are_foreign(codes: NDArray[np.int64], classes: list[int]) -> bool:
+    """Say whether half of the rows have a text that is no class name."""
+    return 2 * int(np.count_nonzero(np.array([*classes, -1])[codes] == UNKNOWN)) >= len(codes)
+
+
+def _with_first_names(
+    raw: RawPredictions, known: LabelTexts, meant: dict[str, int], *, where: Path
+) -> tuple[RawPredictions, dict[str, int]]:
+    """Take the first of the names in each text, where all of them are names joined by commas."""
+    firsts = known.firsts_of(text for text, index in meant.items() if index == UNKNOWN)
+    if firsts is None:
+        return raw, meant
+    refuse_alphabetical([[part.strip() for part in text.split(",")] for text in firsts], where)
+    note = f"{counted(len(firsts), 'text')} hold several names between commas; the first was taken for the best"
+    return replace(raw, notes=(*raw.notes, note)), meant | firsts
+
+
 def _refuse_foreign_texts(reasons: dict[str, NDArray[np.int64]], raw: RawPredictions, where: Path) -> None:
     """Refuse a file of which half the labels cannot be read: then it is not about these classes."""
     foreign = {reason: rows for reason, rows in reasons.items() if reason != NO_LABEL}
@@ -249,5 +278,5 @@ def _refuse_foreign_texts(reasons: dict[str, NDArray[np.int64]], raw: RawPredict
         where,
         f"{counted(n_foreign, 'label')} of {raw.n_rows:,} cannot be read as a class: {reason}",
         example=f"row {rows[0] + 1}: {raw.text[int(rows[0])]}",
-        fix="Write class indices or wnids (timm: --label-type name, or --include-index).",
+        fix="Write class indices or wnids (timm: --label-type name, or --include-index); several of a row between '|'.",
     )
