@@ -48,6 +48,7 @@ def write(work: Path, out: Path, *, n_wanted: int, n_plants: int) -> str:
         _locate(made.get("locate")),
         _stability(made.get("stability")),
         _sis(made.get("sis")),
+        _masked(_json(work / "masked.json")),
     ]
     parts += [_three(_json(work / "three.json")), _maps(made.get("maps")), _ratings(work)]
     parts += [_planted(planted), _costs(_json(work / "costs.json"), _json(work / "cpu.json"))]
@@ -274,6 +275,31 @@ def _sis(made: Explanations | None) -> str:
 Medians over subsets that were found; threshold 0.9 of the answer's own probability; leaving at a step: {steps}.
 "Far class too": the same search brings the class ranked 500th up to the same probability. "p dilated": the kept pixels'
 3 x 3 neighbours revealed. "Border": the share of kept pixels in the outer tenth, beside its share of the area."""
+
+
+def _masked(made: Row | None) -> str:
+    title = "Do few pixels serve for testing?"
+    if made is None:
+        return _not_run(title)
+    same: dict[tuple[str, str], dict[str, list[bool]]] = {}
+    for row in made["rows"]:
+        of = "right" if row["type"] == "correct" else "errors"
+        same.setdefault((of, row["shown"]), {}).setdefault(row["model"], []).append(row["same"])
+    models = list(dict.fromkeys(row["model"] for row in made["rows"]))
+    order = {name: place for place, name in enumerate(("whole", "chosen_10%", "random_10%", "chosen_5%", "random_5%"))}
+    table = [
+        [of, shown.replace("_", ", "), len(found[models[0]]), *(f"{np.mean(found[model]):.0%}" for model in models)]
+        for (of, shown), found in sorted(same.items(), key=lambda item: (item[0][0], order[item[0][1]]))
+    ]
+    return f"""## {title}
+
+How often a model answers as Lite0 does of the whole picture, where only some of the pixels are left and the rest is
+grey: those that Lite0's search ({made["per_step"]:,} pixels at a step) keeps longest, or as many at random.
+
+{md_table(["of", "left", "n", *models], table)}
+
+Pictures as files of 224 x 224 (`--export`), each model with its own size of input. What Lite0's pixels say to Lite0
+alone is no property of the picture; what they say to lite1 and lite2 beyond random pixels may be."""
 
 
 def _three(rows: list[Row] | None) -> str:

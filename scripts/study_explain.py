@@ -33,9 +33,17 @@ from imagenet_errors.explain.job import Method
 from imagenet_errors.explain.locate import Locate, Search, decoy_of, greedy, verdict_of
 from imagenet_errors.explain.maps import Maps
 from imagenet_errors.explain.masking import Maskable, cell_of_pixels, masking_map
-from imagenet_errors.explain.questions import ErrorChoice, choose_questions
+from imagenet_errors.explain.pictures import write_pictures
+from imagenet_errors.explain.questions import ErrorChoice, Question, choose_questions
 from imagenet_errors.explain.stability import Stability
-from imagenet_errors.explain.sufficiency import FAR_RANK, SufficientSubsets, back_select_all, dilated, probabilities
+from imagenet_errors.explain.sufficiency import (
+    FAR_RANK,
+    SufficientSubsets,
+    back_select_all,
+    dilated,
+    probabilities,
+    write_masked,
+)
 from imagenet_errors.inputs import Inputs
 from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.predict.engines import LocalEngine
@@ -203,6 +211,42 @@ def run_sis(args: Namespace) -> None:
 def run_maps(args: Namespace) -> None:
     """Map by three methods and three models."""
     explained(args, Maps(scales=(4, 7), n_lime=60), args.answers, also=("lite1", "lite2"))
+
+
+def run_masked(args: Namespace) -> None:
+    """Leave 5 and 10 % of the pixels, chosen by sis or at random: do the three models answer as Lite0 did of all?"""
+    asked = choose_questions(args.work, RUN_MODEL, args.images, ErrorChoice(TYPES, args.answers, args.answers))
+    folder = args.work / "masked"
+    _write_masked(args, folder, asked)
+    rows: list[dict[str, Any]] = []
+    for variant in ("lite0", "lite1", "lite2"):
+        classifier = load_classifier(spec_of(args, variant), settings(), imagenet_1k())
+        for shown in sorted(path.name for path in folder.iterdir()):
+            files = [folder / shown / f"{Path(question.file).stem}.png" for question in asked]
+            answers = [int(classifier.logits(classifier.see(file)[None])[0].argmax()) for file in files]
+            rows += [
+                {"model": variant, "shown": shown, "type": question.error_type, "same": answer == question.prediction}
+                for question, answer in zip(asked, answers, strict=True)
+            ]
+    _write(args.work / "masked.json", {"per_step": args.pixels_per_step, "rows": rows})
+
+
+def _write_masked(args: Namespace, folder: Path, asked: Sequence[Question], *, at_once: int = 16) -> None:
+    """Write the pictures, a few at a time; those that are there stay."""
+    import torch
+
+    classifier = compiled(load_classifier(spec_of(args, "lite0"), settings(), imagenet_1k()))
+    for start in range(0, len(asked), at_once):
+        some = asked[start : start + at_once]
+        if (folder / "whole" / f"{Path(some[-1].file).stem}.png").is_file():
+            continue
+        pixels = {question.file: classifier.see(args.images / question.file) for question in some}
+        stacked = torch.stack(list(pixels.values()))
+        targets = np.array([question.prediction for question in some])
+        order, _ = back_select_all(classifier, stacked, [targets], per_step=args.pixels_per_step, cell=1)
+        write_masked(folder, classifier, pixels, order[0], seed=start)
+        write_pictures(folder / "whole", {name: classifier.colours(picture) for name, picture in pixels.items()})
+        print(f"masked: {start + len(some)} of {len(asked)}", flush=True)
 
 
 def run_ratings(args: Namespace) -> None:
@@ -500,6 +544,7 @@ STAGES: dict[str, Callable[[Namespace], None]] = {
     "planted": run_planted,
     "locate": run_locate,
     "sis": run_sis,
+    "masked": run_masked,
     "maps": run_maps,
 }
 

@@ -10,7 +10,7 @@ Source: Carter, Jain, Mueller, Gifford, NeurIPS 2021 (arXiv 2003.08907), for the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -31,7 +31,7 @@ VERDICTS = ("robust", "artefact", "inconclusive")
 FAR_RANK = 500
 """The class, counted from 1, that a search should not be able to bring forth."""
 _BORDER = 0.1
-_SHARES_KEPT = (0.05, 0.10)
+SHARES_KEPT = (0.05, 0.10)
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,8 @@ class SufficientSubsets:
         order, confidences = back_select_all(classifier, pixels, [targets, far], per_step=per_step, cell=cell)
         found = sufficient_subsets(order[0], confidences[0], thresholds, blank)
         if self.export is not None and cell == 1:
-            self._export(classifier, pixels, questions, order[0])
+            names = [question.file_name for question in questions]
+            write_masked(self.export, classifier, dict(zip(names, pixels, strict=True)), order[0], seed=self.seed)
         rows: list[Row] = []
         for place in every:
             subset = Subset(classifier, pixels[place], spread(found.kept[place], cell, classifier.size), targets[place])
@@ -136,22 +137,6 @@ class SufficientSubsets:
                 row |= subset.controls(thresholds[place], n_random=self.n_random, seed=self.seed)
             rows.append({**row, "verdict": verdict_of(row)})
         return rows
-
-    def _export(
-        self, classifier: Classifier, pixels: Any, questions: Sequence[Question], order: NDArray[np.int64]
-    ) -> None:
-        """Write pictures of which a share of the pixels is left: those that left last, and as many at random."""
-        import torch
-
-        if self.export is None:
-            return
-        random = np.random.default_rng(self.seed).random(order.shape)
-        for share in _SHARES_KEPT:
-            for kind, ranks in (("chosen", order), ("random", random)):
-                shown = torch.from_numpy(last_share(ranks, share))[:, None]
-                named = zip(questions, pixels * shown, strict=True)
-                pictures = {question.file_name: classifier.colours(picture) for question, picture in named}
-                write_pictures(self.export / f"{kind}_{share:.0%}", pictures)
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,6 +250,24 @@ def last_share(ranks: NDArray[Any], share: float) -> NDArray[np.bool_]:
     shown = np.zeros(flat.shape, dtype=np.bool_)
     np.put_along_axis(shown, places, True, axis=1)
     return shown.reshape(ranks.shape)
+
+
+def write_masked(
+    folder: Path, classifier: Classifier, pixels: Mapping[str, Any], order: NDArray[np.int64], *, seed: int
+) -> None:
+    """Write pictures of which 5 or 10 % of the pixels are left: those that left last, and as many at random.
+
+    ``pixels``: by file name, in the order of ``order`` int64 [B, H, W]. Folders: ``chosen_5%``, ``random_5%``, ...
+    """
+    import torch
+
+    random = np.random.default_rng(seed).random(order.shape)
+    for share in SHARES_KEPT:
+        for kind, ranks in (("chosen", order), ("random", random)):
+            shown = torch.from_numpy(last_share(ranks, share))[:, None]
+            left = zip(pixels.items(), shown, strict=True)
+            pictures = {name: classifier.colours(picture * mask) for (name, picture), mask in left}
+            write_pictures(folder / f"{kind}_{share:.0%}", pictures)
 
 
 def border_of(size: tuple[int, ...]) -> NDArray[np.bool_]:
