@@ -99,6 +99,8 @@ def test_evaluating_a_csv_loads_only_what_it_uses(val_images, tmp_path):
     assert answer.returncode == 0
     assert loaded.isdisjoint({*HEAVY, "scipy", "matplotlib", "jinja2", "pooch", "requests", "multiprocessing", "PIL"})
     assert {"pyarrow.dataset", "pyarrow.acero", "cyclopts.help", "rich.progress"}.isdisjoint(modules)
+    others = ("json_files", "npz_files", "numpy_files", "own_classes")
+    assert {f"imagenet_errors.readers.{name}" for name in others}.isdisjoint(modules)
     assert len(modules) < 560, "what is new here, and is it needed to evaluate a CSV?"
 
 

@@ -20,7 +20,6 @@ from imagenet_errors.labels import LabelSpace, imagenet_1k
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.class_axis import IMAGENET_1K, class_axis
 from imagenet_errors.readers.original_labels import CLASS_FOLDER, INDEX_FOLDER, RULES, WNID_FOLDER, NameRule
-from imagenet_errors.readers.own_classes import read_classes
 from imagenet_errors.shipped import shipped
 
 IMAGENET = "imagenet"
@@ -147,11 +146,17 @@ def _loaded(given: str, classes: Path | None) -> Dataset:
         names = ", ".join(dataset_names())
         raise InputError("--dataset", f"no data set and no file {given!r}", fix=f"There are: {names}; or name a TOML.")
     found = _dataset(_read(path), path, given if is_shipped else str(path))
-    return found if classes is None else replace(found, labels=read_classes(classes))
+    return found if classes is None else replace(found, labels=_read_classes(classes))
+
+
+def _read_classes(path: Path) -> LabelSpace:
+    from imagenet_errors.readers.own_classes import read_classes  # only few runs have classes of their own
+
+    return read_classes(path)
 
 
 def _of_classes(path: Path) -> Dataset:
-    labels = read_classes(path)
+    labels = _read_classes(path)
     by_name = {name.casefold(): (index,) for index, name in enumerate(labels.names)}
     rule = NameRule((WNID_FOLDER, CLASS_FOLDER, INDEX_FOLDER), by_name)
     return Dataset(IMAGENET, f"{counted(len(labels), 'class', 'classes')} of {path.name}", labels, rule)
@@ -167,7 +172,7 @@ def _read(path: Path) -> _File:
 
 
 def _dataset(told: _File, path: Path, place: str) -> Dataset:
-    labels = imagenet_1k() if told.classes == IMAGENET_1K else read_classes(path.parent / told.classes)
+    labels = imagenet_1k() if told.classes == IMAGENET_1K else _read_classes(path.parent / told.classes)
     unknown = [way for way in told.label if way not in RULES]
     if unknown:
         raise InputError(

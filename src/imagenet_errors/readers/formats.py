@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 
 from imagenet_errors.problems import InputError
@@ -15,13 +16,12 @@ from imagenet_errors.readers.assemble import Columns, read_columns
 from imagenet_errors.readers.class_lists import is_class_list, read_class_list
 from imagenet_errors.readers.delimited import read_delimited
 from imagenet_errors.readers.headers import Meaning, meaning_of
-from imagenet_errors.readers.json_files import read_json
 from imagenet_errors.readers.logs import is_log, read_log
-from imagenet_errors.readers.npz_files import read_npz
-from imagenet_errors.readers.numpy_files import read_npy
 from imagenet_errors.readers.opened import ARRAY_START, Opened, opened
 from imagenet_errors.readers.raw import RawPredictions
 from imagenet_errors.readers.safetensors_files import is_safetensors
+
+Reader = Callable[[Opened, Mapping[str, str]], Columns | RawPredictions]
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Format:
     name: str
     begins: tuple[bytes, ...]
     endings: tuple[str, ...]
-    read: Callable[[Opened, Mapping[str, str]], Columns | RawPredictions]
+    read: Reader
     is_text: bool = False
 
 
@@ -68,19 +68,29 @@ def _read_text(file: Opened, stated: Mapping[str, str]) -> Columns | RawPredicti
     return read_delimited(file, stated)
 
 
+def _when_met(module: str, name: str) -> Reader:
+    """Return a reader whose module is loaded with the first file that needs it: most runs meet one format."""
+
+    def read(file: Opened, stated: Mapping[str, str]) -> Columns | RawPredictions:
+        found: Reader = getattr(import_module(f"imagenet_errors.readers.{module}"), name)
+        return found(file, stated)
+
+    return read
+
+
 DELIMITED = Format("delimited text", (b"",), (".csv", ".tsv", ".txt"), _read_text, is_text=True)
 """What any text is that nothing else begins like."""
 
-_SAFETENSORS = Format("safetensors", (), (".safetensors",), read_npz)
+_SAFETENSORS = Format("safetensors", (), (".safetensors",), _when_met("npz_files", "read_npz"))
 """Recognised by what follows the length that it begins with."""
 
 FORMATS: tuple[Format, ...] = (
     Format("Parquet", (b"PAR1",), (".parquet",), read_parquet),
     Format("Arrow", (b"ARROW1", b"\xff\xff\xff\xff"), (".feather", ".arrow", ".ipc"), read_arrow),
     Format("ORC", (b"ORC",), (".orc",), read_orc),
-    Format("npy", (ARRAY_START,), (".npy",), read_npy),
-    Format("npz", (b"PK",), (".npz",), read_npz),
-    Format("JSON", (b"{", b"["), (".json", ".jsonl", ".ndjson"), read_json, is_text=True),
+    Format("npy", (ARRAY_START,), (".npy",), _when_met("numpy_files", "read_npy")),
+    Format("npz", (b"PK",), (".npz",), _when_met("npz_files", "read_npz")),
+    Format("JSON", (b"{", b"["), (".json", ".jsonl", ".ndjson"), _when_met("json_files", "read_json"), is_text=True),
     _SAFETENSORS,
     DELIMITED,
 )

@@ -25,7 +25,6 @@ from imagenet_errors.readers.fields import Content, fields_of, is_positional, lo
 from imagenet_errors.readers.formats import columns_of, recognised
 from imagenet_errors.readers.headers import Meaning, is_unlabelled, meaning_of, words_of
 from imagenet_errors.readers.label_text import label_texts
-from imagenet_errors.readers.npz_files import texts_of_arrays
 from imagenet_errors.readers.opened import Opened, opened
 from imagenet_errors.readers.values import class_indices, has_no_value, numbers, to_numpy
 
@@ -261,6 +260,8 @@ def read_names(path: Path) -> pa.StringArray:
 def _names_in(file: Opened) -> pa.StringArray:
     found, content = recognised(file)
     if found.name in ("npy", "npz"):
+        from imagenet_errors.readers.npz_files import texts_of_arrays
+
         return texts_of_arrays(content)
     if found.is_text and not _SEPARATED.search(content.head):
         return _lines(bytes(content.content))
