@@ -41,14 +41,14 @@ def write(work: Path, out: Path, *, n_wanted: int, n_plants: int) -> str:
     ``n_plants``: pictures with a planted object that were asked for. Return what was written.
     """
     made = explanations(work)
-    planted = _json(work / "planted.json")
+    planted, masked = _json(work / "planted.json"), _json(work / "masked.json")
     parts = [
         _head(_progress(made, n_wanted, work) + _plants_reached(planted, n_plants)),
-        _holds(made, planted),
+        _holds(made, planted, masked),
         _locate(made.get("locate")),
         _stability(made.get("stability")),
         _sis(made.get("sis")),
-        _masked(_json(work / "masked.json")),
+        _masked(masked),
     ]
     parts += [_three(_json(work / "three.json")), _maps(made.get("maps")), _ratings(work)]
     parts += [_planted(planted), _costs(_json(work / "costs.json"), _json(work / "cpu.json"))]
@@ -129,7 +129,7 @@ def _less(made: dict[str, Explanations], work: Path) -> str:
     return f" To save time {'; '.join(told)}."
 
 
-def _holds(made: dict[str, Explanations], planted: list[Row] | None) -> str:
+def _holds(made: dict[str, Explanations], planted: list[Row] | None, masked: Row | None) -> str:
     """Say in a list what holds and what does not, each with its figures."""
     told = []
     if planted:
@@ -145,7 +145,25 @@ def _holds(made: dict[str, Explanations], planted: list[Row] | None) -> str:
     if "stability" in made:
         told.append(f"Framing: {made['stability'].first_line}")
     told += [made[method].first_line for method in ("sis", "maps") if method in made]
+    if masked is not None:
+        told.append(_holds_masked(masked["rows"]))
     return "## What holds, and what does not\n\n" + "\n".join(f"- {line}" for line in told) if told else ""
+
+
+def _holds_masked(rows: list[Row]) -> str:
+    own = rows[0]["model"]
+    share = {
+        (shown, is_own): float(
+            np.mean([row["same"] for row in rows if (row["shown"], row["model"] == own) == (shown, is_own)])
+        )
+        for shown in ("chosen_10%", "random_10%")
+        for is_own in (True, False)
+    }
+    return (
+        f"A tenth of the pixels, chosen by sis, keeps the answer of Lite0 in {share['chosen_10%', True]:.0%} (random ones: "
+        f"{share['random_10%', True]:.0%}); the two other models then give it in {share['chosen_10%', False]:.0%} (random "
+        f"ones: {share['random_10%', False]:.0%})."
+    )
 
 
 def _holds_planted(rows: list[Row]) -> str:
@@ -298,8 +316,8 @@ grey: those that Lite0's search ({made["per_step"]:,} pixels at a step) keeps lo
 
 {md_table(["of", "left", "n", *models], table)}
 
-Pictures as files of 224 x 224 (`--export`), each model with its own size of input. What Lite0's pixels say to Lite0
-alone is no property of the picture; what they say to lite1 and lite2 beyond random pixels may be."""
+Pictures as files of 224 x 224 (`--export`), each model with its own size of input. What the pixels say to the model that
+chose them alone is no property of the picture; what they say to the others beyond random ones may be."""
 
 
 def _three(rows: list[Row] | None) -> str:
