@@ -152,17 +152,16 @@ def _holds(made: dict[str, Explanations], planted: list[Row] | None, masked: Row
 
 def _holds_masked(rows: list[Row]) -> str:
     own = rows[0]["model"]
-    share = {
-        (shown, is_own): float(
-            np.mean([row["same"] for row in rows if (row["shown"], row["model"] == own) == (shown, is_own)])
-        )
-        for shown in ("chosen_10%", "random_10%")
-        for is_own in (True, False)
-    }
+
+    def share(shown: str, *, by_itself: bool) -> str:
+        same = [row["same"] for row in rows if row["shown"] == shown and (row["model"] == own) == by_itself]
+        return f"{np.mean(same):.0%}"
+
+    chosen, random = ("chosen_10%", "random_10%")
     return (
-        f"A tenth of the pixels, chosen by sis, keeps the answer of Lite0 in {share['chosen_10%', True]:.0%} (random ones: "
-        f"{share['random_10%', True]:.0%}); the two other models then give it in {share['chosen_10%', False]:.0%} (random "
-        f"ones: {share['random_10%', False]:.0%})."
+        f"A tenth of the pixels, chosen by sis, keeps Lite0's answer in {share(chosen, by_itself=True)} (random ones: "
+        f"{share(random, by_itself=True)}); the two other models then give it in {share(chosen, by_itself=False)} "
+        f"(random ones: {share(random, by_itself=False)})."
     )
 
 
@@ -316,8 +315,8 @@ grey: those that Lite0's search ({made["per_step"]:,} pixels at a step) keeps lo
 
 {md_table(["of", "left", "n", *models], table)}
 
-Pictures as files of 224 x 224 (`--export`), each model with its own size of input. What the pixels say to the model that
-chose them alone is no property of the picture; what they say to the others beyond random ones may be."""
+Pictures as files of 224 x 224 (`--export`), each model with its own size of input. What the pixels say to the model
+that chose them alone is no property of the picture; what they say to the others beyond random ones may be."""
 
 
 def _three(rows: list[Row] | None) -> str:
