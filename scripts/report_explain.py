@@ -398,7 +398,7 @@ def _maps(made: Explanations | None) -> str:
 
 On a common grid of 14 x 14. Within: one model, the map against that of the mirrored picture, of the other baseline,
 of another seed: the ceiling. Models: lite0, lite1, lite2. Ensemble: the mean of two models' maps against the third's.
-By chance the top tenths share a tenth."""
+Models' LIME maps are compared over different draws. By chance the top tenths share a tenth."""
 
 
 def _ratings(work: Path) -> str:

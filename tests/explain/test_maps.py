@@ -133,6 +133,25 @@ def test_what_is_compared_with_what():
     ]
 
 
+def test_models_are_compared_over_different_draws():
+    """The same draws in front of two models would agree by themselves."""
+    flat = np.zeros((14, 14), dtype=np.float32)
+    names = ["a", "b", "c", "a+b"]
+    found = dict.fromkeys([("lime", name, variant) for name in names for variant in ("map", "other seed")][:-1], flat)
+    told = [(row["compared"], row["one"], row["other"]) for row in compare_all(found) if row["compared"] != "within"]
+    assert len([kind for kind, *_ in told if kind == "models"]) == 6
+    assert [row for row in told if row[0] == "ensemble"] == [
+        ("ensemble", "lime · c · other seed", "lime · a+b · map"),
+    ]
+    for _, one, other in told:
+        assert {one.split(" · ")[2], other.split(" · ")[2]} == {"map", "other seed"}
+
+
+def test_an_ensemble_stands_beside_no_other_method():
+    flat = np.zeros((14, 14), dtype=np.float32)
+    assert compare_all({("lime", "a+b", "map"): flat, ("masking", "a+b", "map"): flat}) == []
+
+
 def test_an_unknown_method_is_refused():
     with pytest.raises(InputError, match="grad_cam, lime, masking"):
         Maps(methods=("saliency",))

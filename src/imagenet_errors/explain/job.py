@@ -33,7 +33,7 @@ from imagenet_errors.predict.weights import go_offline
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.arrow_tables import OUR_METADATA, our_metadata
 
-LAYOUT = 1
+LAYOUT = 2
 """Raised when tables of before can no longer stand for what is written now."""
 _SHARD = 8
 _DECIDING = ("precision", "channels_last", "batch_size", "data", "test_size", "classes")

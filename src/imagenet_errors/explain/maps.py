@@ -50,6 +50,8 @@ AGREEMENT = pa.list_(
     )
 )
 
+OTHER_SEED = "other seed"
+
 
 @dataclass(frozen=True)
 class Maps:
@@ -121,7 +123,7 @@ class Maps:
         if method == "masking":
             variants["other baseline"] = mapper(model, pixels, target, self, 1)
         if method == "lime":
-            variants["other seed"] = mapper(model, pixels, target, self, 1)
+            variants[OTHER_SEED] = mapper(model, pixels, target, self, 1)
         return variants
 
 
@@ -258,27 +260,31 @@ def compare_all(found: dict[Key, Map]) -> list[Row]:
     """Return the agreement of the pairs of maps that answer a question.
 
     ``within``: one model and method, the map and its variants (the ceiling); ``models``: one method, two models;
-    ``ensemble``: one method, a model and the mean of the others; ``methods``: one model, two methods.
+    ``ensemble``: one method, a model and the mean of the others; ``methods``: one model, two methods. Maps of a method
+    that draws at random are compared across models over different draws: what is drawn alike agrees by itself.
     """
+    drawn = {method for method, _, variant in found if variant == OTHER_SEED}
     compared = []
     for one, other in combinations(found, 2):
-        kind = _kind_of(one, other)
+        kind = _kind_of(one, other, {"map", OTHER_SEED} if one[0] in drawn else {"map"})
         if kind:
             row = {"compared": kind, "one": " · ".join(one), "other": " · ".join(other)}
             compared.append({**row, **agreement(found[one], found[other])})
     return compared
 
 
-def _kind_of(one: Key, other: Key) -> str:
-    same_method, same_model = one[0] == other[0], one[1] == other[1]
+def _kind_of(one: Key, other: Key, across_models: set[str]) -> str:
+    """Return what a pair of maps answers, if anything; ``across_models``: the variants that models are compared by."""
+    same_method, same_model, variants = one[0] == other[0], one[1] == other[1], {one[2], other[2]}
     if same_method and same_model:
-        return "within" if "map" in (one[2], other[2]) else ""
-    if one[2] != "map" or other[2] != "map":
+        return "within" if "map" in variants else ""
+    if same_model:
+        return "methods" if variants == {"map"} and "+" not in one[1] else ""
+    if not same_method or variants != across_models:
         return ""
     if "+" in one[1] or "+" in other[1]:
-        apart = not {*one[1].split("+")} & {*other[1].split("+")}
-        return "ensemble" if same_method and apart else ""
-    return "models" if same_method else "methods" if same_model else ""
+        return "" if {*one[1].split("+")} & {*other[1].split("+")} else "ensemble"
+    return "models"
 
 
 def agreement(one: Map, other: Map) -> Row:
