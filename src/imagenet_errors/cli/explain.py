@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Group, Parameter
-from cyclopts.validators import Number
 
 from imagenet_errors.cli import options, predicting
 from imagenet_errors.cli.batch import engine_named
@@ -74,10 +73,7 @@ class Explaining:
     baseline: Annotated[str, Parameter(help="What hidden parts become: blur or mean (locate).")] = "blur"
     cells_tried: Annotated[
         int,
-        Parameter(
-            help="Cells tried at each step, the most promising of the step before; 0: all (locate).",
-            validator=Number(gte=0),
-        ),
+        Parameter(help="Cells tried at each step, the most promising of the step before; 0: all (locate)."),
     ] = 8
     pixels_per_step: Annotated[int, Parameter(help="Pixels hidden at a step (sis).")] = 100
     threshold: Annotated[float, Parameter(help="Share of its probability that the answer must keep (sis).")] = 0.9

@@ -23,7 +23,7 @@ from imagenet_errors.datasets import IMAGENET, load_dataset
 from imagenet_errors.explain.classifier import Classifier, compiled, ensemble, load_classifier, with_input_dropout
 from imagenet_errors.explain.questions import Judge, Question
 from imagenet_errors.explain.section import OTHER_ANSWER, UNREADABLE, read_explanations
-from imagenet_errors.files import locked, written_whole
+from imagenet_errors.files import locked, sha256_of, written_whole
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.predict.job import ModelOutcome, reason_of, releasing_memory
 from imagenet_errors.predict.names import ModelSpec, registered_code, run_registrations
@@ -264,7 +264,7 @@ def job_facts(work: ExplainShard, questions: Sequence[Question]) -> dict[str, An
         "torch": str(torch.__version__),
         "timm": str(timm.__version__),
         "method": {"name": work.method.name, **_options(work.method)},
-        "models": [[spec.name, _sha256(spec.checkpoint), registered_code(spec.architecture)] for spec in specs],
+        "models": [[spec.name, *_weights_and_code(spec)] for spec in specs],
         "n_members": len(asked.members),
         "input_dropout": asked.input_dropout,
         "compiled": asked.compiled,
@@ -276,25 +276,24 @@ def job_facts(work: ExplainShard, questions: Sequence[Question]) -> dict[str, An
     return plain
 
 
+def _weights_and_code(spec: ModelSpec) -> tuple[str | None, str | None]:
+    """Return the hashes of a checkpoint of one's own and of the code that registered the model; None for timm's."""
+    weights = None if spec.checkpoint is None else sha256_of(spec.checkpoint)
+    return weights, registered_code(spec.architecture)
+
+
 def _options(method: Method) -> dict[str, Any]:
     """Return a method's options; a file that it reads counts by its content."""
     stated = asdict(cast(Any, method))
     return {
-        key: _sha256(value) if isinstance(value, Path) and value.is_file() else value for key, value in stated.items()
+        key: sha256_of(value) if isinstance(value, Path) and value.is_file() else value for key, value in stated.items()
     }
-
-
-def _sha256(path: Path | None) -> str | None:
-    if path is None:
-        return None
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _sha256_of_all(paths: Sequence[Path]) -> str:
     whole = hashlib.sha256()
     for path in paths:
-        whole.update(f"{path.name} {_sha256(path)}\n".encode())
+        whole.update(f"{path.name} {sha256_of(path)}\n".encode())
     return whole.hexdigest()
 
 

@@ -31,7 +31,7 @@ VERDICTS = ("robust", "artefact", "inconclusive")
 FAR_RANK = 500
 """The class, counted from 1, that a search should not be able to bring forth."""
 _BORDER = 0.1
-SHARES_KEPT = (0.05, 0.10)
+_SHARES_KEPT = (0.05, 0.10)
 
 
 @dataclass(frozen=True)
@@ -262,7 +262,7 @@ def write_masked(
     import torch
 
     random = np.random.default_rng(seed).random(order.shape)
-    for share in SHARES_KEPT:
+    for share in _SHARES_KEPT:
         for kind, ranks in (("chosen", order), ("random", random)):
             shown = torch.from_numpy(last_share(ranks, share))[:, None]
             left = zip(pixels.items(), shown, strict=True)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from imagenet_errors import __version__
+from imagenet_errors.files import sha256_of
 from imagenet_errors.image_folder import ImageFolder, refuse_missing
 from imagenet_errors.labels import LabelSpace, imagenet_1k
 from imagenet_errors.predict.inference import Outputs, choose_device, predict_images
@@ -151,8 +152,7 @@ def _label_space(labels: LabelSpace) -> str | None:
 def _weights_facts(spec: ModelSpec) -> dict[str, Any]:
     """Say which weights: a checkpoint's hash, or the hub's revision where the file is on this machine."""
     if spec.checkpoint is not None:
-        with spec.checkpoint.open("rb") as file:
-            return {"checkpoint_sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+        return {"checkpoint_sha256": sha256_of(spec.checkpoint)}
     cached = cached_weights(spec)
     revision = {} if cached is None or cached.revision is None else {"weights_revision": cached.revision}
     return {"checkpoint_sha256": None, **revision}

@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from imagenet_errors.files import sha256_of
 from imagenet_errors.problems import InputError
 from imagenet_errors.shipped import needs
 
@@ -209,7 +210,7 @@ def registered_code(architecture: str) -> str | None:
     module = sys.modules[_timm().model_entrypoint(architecture).__module__]
     if not module.__name__.startswith(_REGISTERED) or module.__file__ is None:
         return None
-    return hashlib.sha256(Path(module.__file__).read_bytes()).hexdigest()
+    return sha256_of(Path(module.__file__))
 
 
 def run_registrations(path: Path) -> None:
