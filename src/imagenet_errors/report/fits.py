@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from imagenet_errors.measure import wilson as wilson
 from imagenet_errors.shipped import needs
 
 TWO_PIECE_SPLIT = 90.0

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from imagenet_errors.chain import COUNTS_AS, ERROR_TYPES
 from imagenet_errors.evidence.superclasses import Superclasses
+from imagenet_errors.measure import wilson
 from imagenet_errors.report.comparison import NEARLY_ALL, all_peers
-from imagenet_errors.report.fits import poisson, wilson
+from imagenet_errors.report.fits import poisson
 from imagenet_errors.runs.tables import NOT_EVALUATED, RunTables
 
 SURE = 0.9
