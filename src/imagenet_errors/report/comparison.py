@@ -7,7 +7,7 @@ Source: McNemar 1947 (paired test of proportions), in its exact form: a two-side
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -77,6 +77,30 @@ class Comparison:
         return float(kappas(self.moves[None])[0])
 
 
+@dataclass(frozen=True, eq=False)
+class Comparisons:
+    """P pairs of models: ``a``, ``b`` and ``n_same`` int64 [P], ``moves`` int64 [P, T, T], ``p_value`` float64 [P]."""
+
+    a: NDArray[np.int64]
+    b: NDArray[np.int64]
+    moves: NDArray[np.int64]
+    n_same: NDArray[np.int64]
+    p_value: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        """Return the number of pairs P."""
+        return len(self.a)
+
+    def __getitem__(self, pair: int) -> Comparison:
+        """Return the comparison of one pair."""
+        a, b, n_same = (int(values[pair]) for values in (self.a, self.b, self.n_same))
+        return Comparison(a, b, self.moves[pair], n_same, float(self.p_value[pair]))
+
+    def __iter__(self) -> Iterator[Comparison]:
+        """Yield the comparison of each pair."""
+        return map(self.__getitem__, range(len(self)))
+
+
 def kappas(moves: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return float64 [P]: the error consistency of each of P comparisons, from their moves int64 [P, T, T]."""
     n = moves.sum(axis=(1, 2)).astype(np.float64)
@@ -97,28 +121,26 @@ def compare(run: RunTables, a: int, b: int) -> Comparison:
     codes = first[shared].astype(np.int64) * _N_TYPES + second[shared]
     moves = np.bincount(codes, minlength=_N_TYPES**2).reshape(_N_TYPES, _N_TYPES)
     same = shared & (first > 0) & (run.prediction[a] == run.prediction[b])
-    return _compared([(a, b)], moves[None], np.array([same.sum()]))[0]
+    return _compared(np.array([a]), np.array([b]), moves[None], np.array([same.sum()]))[0]
 
 
-def all_comparisons(run: RunTables, *, most: int) -> list[Comparison]:
+def all_comparisons(run: RunTables, *, most: int) -> Comparisons:
     """Compare every two of the first ``most`` models of a run, each pair once, the better model first."""
     n_models = min(len(run.models), most)
-    pairs = [(a, b) for a in range(n_models) for b in range(a + 1, n_models)]
-    if not pairs:
-        return []
-    a, b = np.array(pairs).T
-    return _compared(pairs, _all_moves(run.error_type[:n_models], a, b), _all_same(run, n_models)[a, b])
+    a, b = np.triu_indices(n_models, 1)
+    if not len(a):
+        return _compared(a, b, np.zeros((0, _N_TYPES, _N_TYPES), dtype=np.int64), a)
+    return _compared(a, b, _all_moves(run.error_type[:n_models], a, b), _all_same(run, n_models)[a, b])
 
 
 def _compared(
-    pairs: Sequence[tuple[int, int]], moves: NDArray[np.int64], n_same: NDArray[np.integer]
-) -> list[Comparison]:
-    """Return the comparisons of pairs from their moves int64 [P, T, T], all tests at once."""
+    a: NDArray[np.int64], b: NDArray[np.int64], moves: NDArray[np.int64], n_same: NDArray[np.int64]
+) -> Comparisons:
+    """Return the comparisons of P pairs from their moves int64 [P, T, T], all tests at once."""
     place = ERROR_TYPES.index(SEVERE)
     both = moves[:, place, place]
-    p_values = np.atleast_1d(sign_test(moves[:, place].sum(axis=1) - both, moves[:, :, place].sum(axis=1) - both))
-    rows = zip(pairs, moves, n_same.tolist(), p_values.tolist(), strict=True)
-    return [Comparison(a, b, move, same, p) for (a, b), move, same, p in rows]
+    p_values = sign_test(moves[:, place].sum(axis=1) - both, moves[:, :, place].sum(axis=1) - both)
+    return Comparisons(a, b, moves, n_same, np.atleast_1d(p_values))
 
 
 def _all_moves(error_type: NDArray[np.int8], a: NDArray[np.integer], b: NDArray[np.integer]) -> NDArray[np.int64]:

@@ -6,7 +6,6 @@ Only Parquet and ``run.json`` are read; nothing is judged or measured again.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,15 +18,14 @@ from numpy.typing import NDArray
 
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.problems import InputError
-from imagenet_errors.runs.directory import TABLES, VERDICTS, read_run_table
+from imagenet_errors.runs.directory import TABLES, read_run_table
 from imagenet_errors.runs.manifest import Manifest, read_manifest
+from imagenet_errors.runs.verdicts import Columns, read_verdicts
 from imagenet_errors.tables import Ragged, case_codes
-from imagenet_errors.workers import n_jobs
 
 NOT_EVALUATED = -1
 _NEEDED = ("file_name", "target", "prediction", "confidence", "accepted", "error_type", "explanation")
 """The columns that every version wrote."""
-_WANTED = [VERDICTS.field(name) for name in _NEEDED]
 ACCURACIES = ("top1_accuracy", "mla", "mla_minor", "mla_explained")
 
 
@@ -93,7 +91,9 @@ class RunTables:
     confidence: NDArray[np.float32]
     figures: Figures
     sentences: tuple[pa.StringArray, ...]
-    """Each model's explanations of its errors, in the order of its images."""
+    """Each model's explanations, in the order of its file."""
+    rows: tuple[NDArray[np.int64], ...]
+    """int64 [I] a model: where its file has each image, -1 where it has not."""
 
     @cached_property
     def cases(self) -> ErrorCases:
@@ -102,16 +102,25 @@ class RunTables:
         made = self.prediction[model, image]
         codes, first, of = np.unique(case_codes(image, made), return_index=True, return_inverse=True)
         order = np.argsort(of, kind="stable")
-        sentences = pa.chunked_array(list(self.sentences), type=pa.string())
         return ErrorCases(
             image=image[first],
             prediction=made[first],
             error_type=self.error_type[model[first], image[first]],
-            explanation=sentences.take(pa.array(first)).combine_chunks(),
+            explanation=self._sentences(model[first], image[first]),
             offsets=np.concatenate(([0], np.cumsum(np.bincount(of, minlength=len(codes))))),
             makers=model[order].astype(np.int16),
             confidence=self.confidence[model, image][order],
         )
+
+    def _sentences(self, model: NDArray[np.integer], image: NDArray[np.integer]) -> pa.StringArray:
+        """Return what the verdicts say of each (model, image)."""
+        starts = np.cumsum([0, *map(len, self.sentences)])
+        at = starts[model]
+        for number, rows in enumerate(self.rows):
+            mine = np.flatnonzero(model == number)
+            at[mine] += rows[image[mine]]
+        said = pa.chunked_array(list(self.sentences), type=pa.string()).take(pa.array(at))
+        return pc.fill_null(said, "").combine_chunks()
 
     @property
     def has_confidence(self) -> bool:
@@ -137,23 +146,13 @@ def load_run_tables(run: Path, *, models: Sequence[str] = ()) -> RunTables:
     if not chosen:
         order = np.argsort(-np.nan_to_num(figures.accuracies["mla"][:, 0]), kind="stable")
         chosen, figures = tuple(known[place] for place in order), _reordered(figures, order)
-    with ThreadPoolExecutor(n_jobs()) as pool:
-        tables = list(pool.map(lambda model: _verdicts(run, model), chosen))
-    return _side_by_side(run, manifest, chosen, tables=tables, figures=figures)
+    return _side_by_side(run, manifest, chosen, files=read_verdicts(run, chosen, _NEEDED), figures=figures)
 
 
 def _rows_of(run: Path, name: str) -> list[dict[str, Any]]:
     schema, needed = TABLES[name]
     rows: list[dict[str, Any]] = read_run_table(run / f"{name}.parquet", schema, needed=needed).to_pylist()
     return rows
-
-
-def _verdicts(run: Path, model: str) -> pa.Table:
-    path = run / "verdicts" / f"{model}.parquet"
-    table = read_run_table(path, VERDICTS, needed=_NEEDED, only=True)
-    # What another program wrote again may have another dictionary of types.
-    plain = [pa.string() if pa.types.is_dictionary(column.type) else column.type for column in _WANTED]
-    return table.select(_NEEDED).cast(pa.schema(zip(_NEEDED, plain, strict=True))).combine_chunks()
 
 
 def _figures(run: Path, models: tuple[str, ...]) -> Figures:
@@ -195,72 +194,76 @@ def _side_by_side(
     manifest: Manifest,
     models: tuple[str, ...],
     *,
-    tables: list[pa.Table],
+    files: list[Columns],
     figures: Figures,
 ) -> RunTables:
     """Put every model's verdicts on one axis of images."""
-    names = _all_names(tables)
+    names = _all_names([file["file_name"] for file in files])
     shape = (len(models), len(names))
     error_type = np.full(shape, NOT_EVALUATED, dtype=np.int8)
     prediction = np.full(shape, -1, dtype=np.int16)
     confidence = np.full(shape, np.nan, dtype=np.float32)
     label = np.full(len(names), -1, dtype=np.int16)
     accepted_from = np.zeros((2, len(names)), dtype=np.int64)
-    sentences = []
-    for place, table in enumerate(tables):
-        rows = _rows(table["file_name"], names)
-        error_type[place, rows] = _type_codes(table["error_type"], run)
-        prediction[place, rows] = table["prediction"].to_numpy()
-        confidence[place, rows] = pc.fill_null(table["confidence"], float("nan")).to_numpy()
-        label[rows] = table["target"].to_numpy()
-        accepted_from[0, rows], accepted_from[1, rows] = place, np.arange(len(rows))
-        errors = np.flatnonzero(error_type[place, rows] > 0)
-        errors = errors[np.argsort(rows[errors], kind="stable")]
-        sentences.append(pc.fill_null(table["explanation"].take(pa.array(errors)), "").combine_chunks())
+    whole = np.arange(len(names))
+    places = []
+    for model, file in enumerate(files):
+        images = whole if file["file_name"] is names else _images(file["file_name"], names)
+        error_type[model, images] = _type_codes(file["error_type"], run)
+        prediction[model, images] = file["prediction"].to_numpy()
+        confidence[model, images] = pc.fill_null(file["confidence"], float("nan")).to_numpy()
+        label[images] = file["target"].to_numpy()
+        accepted_from[0, images], accepted_from[1, images] = model, np.arange(len(images))
+        places.append(images if images is whole else _turned(images, len(names)))
     return RunTables(
         folder=run,
         manifest=manifest,
         models=models,
         file_names=names,
         label=label,
-        accepted=_accepted(tables, accepted_from),
+        accepted=_accepted([file["accepted"] for file in files], accepted_from),
         error_type=error_type,
         prediction=prediction,
         confidence=confidence,
         figures=figures,
-        sentences=tuple(sentences),
+        sentences=tuple(file["explanation"] for file in files),
+        rows=tuple(places),
     )
 
 
-def _all_names(tables: list[pa.Table]) -> pa.StringArray:
-    first = tables[0]["file_name"]
-    if all(table["file_name"].equals(first) for table in tables[1:]):
-        return first.combine_chunks()
-    chunks = [chunk for table in tables for chunk in table["file_name"].chunks]
-    names = pc.unique(pa.chunked_array(chunks, type=pa.string()))
+def _all_names(written: list[pa.StringArray]) -> pa.StringArray:
+    first = written[0]
+    if all(names is first or names.equals(first) for names in written[1:]):
+        return first
+    names = pc.unique(pa.chunked_array(written, type=pa.string()))
     return names.take(pc.sort_indices(names))
 
 
-def _rows(written: pa.ChunkedArray, names: pa.StringArray) -> NDArray[np.int64]:
-    if len(written) == len(names) and written.equals(pa.chunked_array([names])):
-        return np.arange(len(names))
-    found = pc.index_in(written, value_set=names).to_numpy()
-    return np.asarray(found, dtype=np.int64)
+def _images(written: pa.StringArray, names: pa.StringArray) -> NDArray[np.int64]:
+    """Return where each of a file's images is among all."""
+    return np.asarray(pc.index_in(written, value_set=names).to_numpy(), dtype=np.int64)
 
 
-def _type_codes(column: pa.ChunkedArray, run: Path) -> NDArray[np.int8]:
+def _turned(images: NDArray[np.int64], n_images: int) -> NDArray[np.int64]:
+    """Return the row of each image of all; -1 for those without."""
+    rows = np.full(n_images, -1, dtype=np.int64)
+    rows[images] = np.arange(len(images))
+    return rows
+
+
+def _type_codes(written: pa.DictionaryArray, run: Path) -> NDArray[np.int8]:
     """Return places in ERROR_TYPES."""
-    codes = pc.index_in(column, value_set=pa.array(ERROR_TYPES))
+    codes = pc.index_in(written.dictionary, value_set=pa.array(ERROR_TYPES)).take(written.indices)
     if codes.null_count:
         raise InputError(run, "has error types that this version does not know", fix="Evaluate again.")
     return np.asarray(codes.to_numpy(), dtype=np.int8)
 
 
-def _accepted(tables: list[pa.Table], accepted_from: NDArray[np.int64]) -> Ragged:
-    """Return each image's accepted labels: those in the last table that has the image, all saying the same."""
-    lists = [Ragged.from_arrow(table["accepted"].combine_chunks()) for table in tables]
+def _accepted(written: list[pa.ListArray], accepted_from: NDArray[np.int64]) -> Ragged:
+    """Return each image's accepted labels: those in the last file that has the image, all saying the same."""
     if (accepted_from[0] == accepted_from[0][:1]).all():
-        return lists[int(accepted_from[0][0])].take(accepted_from[1]) if accepted_from.shape[1] else lists[0]
+        return Ragged.from_arrow(written[int(accepted_from[0][:1].sum())]).take(accepted_from[1])
+    lists = [Ragged.from_arrow(rows) for rows in written]
     starts = np.concatenate(([0], np.cumsum([len(rows) for rows in lists])))
     sizes = np.concatenate([rows.lengths for rows in lists])
     whole = Ragged(np.concatenate(([0], np.cumsum(sizes))), np.concatenate([rows.values for rows in lists]))
