@@ -98,8 +98,8 @@ def test_confident_errors_stand_beside_what_the_confidence_promises(made_run):
 
 
 def test_what_a_group_is_worth_is_the_accuracy_gained(situation, rows):
-    group = situation.is_severe & (rows.target < 500).to_numpy()
-    lead = situation.lead("class", group, {}, bounds=None)
+    group = (rows.severe & (rows.target < 500)).to_numpy()
+    lead = situation.lead("class", np.flatnonzero(group), {}, bounds=None)
     now = (1 - rows.groupby("target").wrong.mean()).mean()
     then = (1 - rows.assign(wrong=rows.wrong & ~group).groupby("target").wrong.mean()).mean()
     assert lead.worth > 0

@@ -31,6 +31,8 @@ _IS_MULTI_LABEL = np.array([COUNTS_AS[name] != "right" for name in ERROR_TYPES])
 _CODE = 1 << 15
 
 Bools = NDArray[np.bool_]
+Rows = NDArray[np.int64]
+"""Images by their places in the run, ascending."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,17 @@ class Severities:
             self._counts[key, over] = np.stack([*sums, low, high])
         return self._counts[key, over]
 
+    @cached_property
+    def _ranked(self) -> dict[tuple[str, str], NDArray[np.int64]]:
+        return {}
+
+    def ranked(self, key: str, over: str) -> NDArray[np.int64]:
+        """Return int64 [M, n]: places of the classes or superclasses, the highest lower end of an excess first."""
+        if (key, over) not in self._ranked:
+            low = self.counts(key, over)[3]
+            self._ranked[key, over] = np.argsort(-low, axis=1, kind="stable")
+        return self._ranked[key, over]
+
     def count(self, images: Bools) -> NDArray[np.int64]:
         """Return int64 [C]: how many of the images (bool [I]) are of each class."""
         return np.bincount(self.run.label[images], minlength=self.n_classes)
@@ -150,11 +163,10 @@ class Situation:
         """The run."""
         return self.among.run
 
-    @property
-    def is_severe(self) -> Bools:
-        """bool [I]: images with a severe error of this model."""
-        severe: Bools = self.among.is_severe[self.model]
-        return severe
+    @cached_property
+    def severe(self) -> Rows:
+        """The images with a severe error of this model."""
+        return np.flatnonzero(self.among.is_severe[self.model])
 
     @property
     def is_wrong(self) -> Bools:
@@ -162,18 +174,23 @@ class Situation:
         wrong: Bools = self.among.is_wrong[self.model]
         return wrong
 
+    @property
+    def prediction(self) -> NDArray[np.int16]:
+        """int16 [I]: its answers."""
+        answers: NDArray[np.int16] = self.run.prediction[self.model]
+        return answers
+
     @cached_property
-    def seen(self) -> Bools:
-        """bool [I]: images that it was evaluated on."""
-        seen: Bools = self.run.error_type[self.model] != NOT_EVALUATED
-        return seen
+    def n_seen(self) -> int:
+        """How many images it was evaluated on."""
+        return int(self.among.seen_per_class[self.model].sum())
 
     @cached_property
     def weight(self) -> NDArray[np.float64]:
-        """float64 [I]: percentage points of MLA that one more right image is worth."""
+        """float64 [C]: percentage points of MLA that one more right image of a class is worth."""
         per_class = self.among.seen_per_class[self.model]
         worth: NDArray[np.float64] = 100 / (np.maximum(per_class, 1) * max(1, int((per_class > 0).sum())))
-        return worth[self.run.label]
+        return worth
 
     @property
     def peers(self) -> NDArray[np.int64]:
@@ -181,27 +198,26 @@ class Situation:
         return self.among.peers[self.model]
 
     @cached_property
-    def n_peers_wrong(self) -> NDArray[np.int64]:
-        """int64 [I]: how many of its peers get each image wrong."""
-        counts: NDArray[np.int64] = self.among.is_wrong[self.peers].sum(axis=0)
+    def n_peers_wrong(self) -> NDArray[np.int16]:
+        """int16 [I]: how many of its peers get each image wrong."""
+        counts: NDArray[np.int16] = self.among.is_wrong[self.peers].sum(axis=0, dtype=np.int16)
         return counts
 
     def lead(
-        self, kind: str, group: Bools, question: Mapping[str, str | int], *, bounds: tuple[float, float, float] | None
+        self, kind: str, group: Rows, question: Mapping[str, str | int], *, bounds: tuple[float, float, float] | None
     ) -> Lead:
-        """Return a group's lead; ``bounds``: expected errors, and the excess's lower and upper end."""
+        """Return the lead of a group of images; ``bounds``: expected errors, and the excess's lower and upper end."""
         expected, low, high = bounds or (None, 0.0, 0.0)
-        n_errors, n_seen = int(group.sum()), int(self.seen.sum())
         return Lead(
             kind,
-            n_errors,
-            n_seen,
-            n_errors,
+            len(group),
+            self.n_seen,
+            len(group),
             expected,
             low,
             high,
-            worth=float(self.weight[group & self.is_wrong].sum()),
-            worth_top1=100 * n_errors / max(1, n_seen),
+            worth=float(self.weight[self.run.label[group[self.is_wrong[group]]]].sum()),
+            worth_top1=100 * len(group) / max(1, self.n_seen),
             question={"type": ",".join(self.among.severe)} | dict(question),
         )
 
@@ -217,12 +233,12 @@ def leads(situation: Situation) -> list[Lead]:
 def not_worth(situation: Situation) -> list[Lead]:
     """Return what no training will mend: labels and classes at fault, and images that nearly all models get wrong."""
     run, kinds = situation.run, [name for name in ERROR_TYPES if name != "correct" and COUNTS_AS[name] == "right"]
-    group = _is_one_of(kinds)[run.error_type[situation.model]]
+    group = np.flatnonzero(_is_one_of(kinds)[run.error_type[situation.model]])
     found = []
-    if group.any():
+    if len(group):
         found.append(situation.lead("label_issue", group, {"type": ",".join(kinds)}, bounds=None))
-    doubtful = situation.is_wrong & (situation.n_peers_wrong >= NEARLY_ALL * len(situation.peers))
-    if len(situation.peers) >= _FEWEST_PEERS and doubtful.any():
+    doubtful = np.flatnonzero(situation.is_wrong & (situation.n_peers_wrong >= NEARLY_ALL * len(situation.peers)))
+    if len(situation.peers) >= _FEWEST_PEERS and len(doubtful):
         wrong = ",".join(name for name, is_one in zip(ERROR_TYPES, _IS_MULTI_LABEL, strict=True) if is_one)
         found.append(situation.lead("nearly_all", doubtful, {"type": wrong, "peers": "most"}, bounds=None))
     return found
@@ -242,9 +258,9 @@ def _group_leads(situation: Situation) -> list[Lead]:
 
 
 def _group_lead(situation: Situation, row: Excess) -> Lead:
-    labels = situation.run.label
-    is_member = labels == row.place if row.key == "label" else (situation.among.membership[row.place] > 0)[labels]
-    group = situation.is_severe & is_member
+    label = situation.run.label[situation.severe]
+    is_member = label == row.place if row.key == "label" else (situation.among.membership[row.place] > 0)[label]
+    group = situation.severe[is_member]
     kind = "peers" if row.over == "peers" else {"label": "class"}.get(row.key, row.key)
     lead = situation.lead(kind, group, {row.key: row.place}, bounds=(row.expected, row.low, row.high))
     return replace(lead, n_images=row.n_images)
@@ -270,7 +286,8 @@ def excesses(situation: Situation, key: str, *, over: str = "average", most: int
     ``over`` the model's ``average``, or what its ``peers`` have there.
     """
     severe, seen, expected, low, high = situation.among.counts(key, over)[:, situation.model]
-    order = [place for place in np.argsort(-low, kind="stable")[:most].tolist() if severe[place]]
+    best = situation.among.ranked(key, over)[situation.model, :most]
+    order = [place for place in best.tolist() if severe[place]]
     return [
         Excess(
             key,
@@ -288,10 +305,10 @@ def excesses(situation: Situation, key: str, *, over: str = "average", most: int
 
 def _pair_lead(situation: Situation) -> Lead | None:
     """Return the confusion of two classes with the most excess over what their frequencies give."""
-    run, severe = situation.run, np.flatnonzero(situation.is_severe)
+    severe = situation.severe
     if not len(severe):
         return None
-    label, prediction = run.label[severe].astype(np.int64), run.prediction[situation.model][severe].astype(np.int64)
+    label, prediction = (of[severe].astype(np.int64) for of in (situation.run.label, situation.prediction))
     pairs, counts = np.unique(label * _CODE + prediction, return_counts=True)
     of_label = np.bincount(label, minlength=situation.among.n_classes)[pairs // _CODE]
     of_prediction = np.bincount(prediction, minlength=situation.among.n_classes)[pairs % _CODE]
@@ -302,24 +319,23 @@ def _pair_lead(situation: Situation) -> Lead | None:
     if low[place] - expected[place] < _LEAST_EXCESS:
         return None
     question = {"label": int(pairs[place] // _CODE), "prediction": int(pairs[place] % _CODE)}
-    is_pair = (run.label == question["label"]) & (run.prediction[situation.model] == question["prediction"])
+    group = severe[(label == question["label"]) & (prediction == question["prediction"])]
     bounds = (float(expected[place]), float(low[place] - expected[place]), float(high[place] - expected[place]))
-    return situation.lead("pair", situation.is_severe & is_pair, question, bounds=bounds)
+    return situation.lead("pair", group, question, bounds=bounds)
 
 
 def _sure_lead(situation: Situation) -> Lead | None:
     """Return the severe errors of which the model was sure, beside what its confidence promises."""
-    confidence = situation.run.confidence[situation.model].astype(np.float64)
-    is_sure = situation.seen & (np.round(np.nan_to_num(confidence) * _CONFIDENCE_STEPS) >= SURE * _CONFIDENCE_STEPS)
-    is_sure &= np.nan_to_num(confidence) <= 1
-    group = is_sure & situation.is_severe
-    if not group.any():
+    confidence = np.nan_to_num(situation.run.confidence[situation.model].astype(np.float64))
+    is_sure = (np.round(confidence * _CONFIDENCE_STEPS) >= SURE * _CONFIDENCE_STEPS) & (confidence <= 1)
+    is_sure &= situation.run.error_type[situation.model] != NOT_EVALUATED
+    group = situation.severe[is_sure[situation.severe]]
+    if not len(group):
         return None
-    promised = float((1 - confidence[is_sure]).sum())
-    low, high = poisson(np.array((is_sure & situation.is_wrong).sum()))
+    promised, n_wrong = float((1 - confidence[is_sure]).sum()), int((is_sure & situation.is_wrong).sum())
+    low, high = poisson(np.array(n_wrong))
     bounds = (promised, float(low) - promised, float(high) - promised)
     lead = situation.lead("sure", group, {"from": round(100 * SURE)}, bounds=bounds)
-    n_wrong = int((is_sure & situation.is_wrong).sum())
     return replace(lead, n_images=int(is_sure.sum()), n_compared=n_wrong)
 
 
@@ -327,13 +343,12 @@ def _unique_lead(situation: Situation) -> Lead | None:
     """Return the severe errors on images that all peers name right, beside how many such errors peers have."""
     if not len(situation.peers):
         return None
-    group = situation.is_severe & (situation.n_peers_wrong == 0)
-    if not group.any():
+    group = situation.severe[situation.n_peers_wrong[situation.severe] == 0]
+    if not len(group):
         return None
-    everyone = np.append(situation.peers, situation.model)
-    alone = situation.among.is_wrong[everyone].sum(axis=0) == 1
-    theirs = (situation.among.is_severe[situation.peers] & alone).sum(axis=1)
+    alone = np.flatnonzero(situation.n_peers_wrong + situation.is_wrong == 1)
+    theirs = situation.among.is_severe[np.ix_(situation.peers, alone)].sum(axis=1)
     expected = float(np.mean(theirs))
-    low, high = poisson(np.array(int(group.sum())))
+    low, high = poisson(np.array(len(group)))
     bounds = (expected, float(low) - expected, float(high) - expected)
     return situation.lead("unique", group, {"peers": "none"}, bounds=bounds)

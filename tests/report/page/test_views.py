@@ -13,7 +13,7 @@ from imagenet_errors.report.page.views import (
     bars,
     calibration,
     confusions,
-    count_text,
+    count_texts,
     headline_of,
     in_words,
     model_rows,
@@ -110,7 +110,7 @@ def test_a_claim_that_hangs_on_missing_evidence_is_a_bound(state, claim):
     ],
 )
 def test_a_count_is_written_as_far_as_it_is_known(state, count, text):
-    assert count_text(one({"model_failure": count}, model_failure=state), 0, SEVERE) == text
+    assert count_texts(one({"model_failure": count}, model_failure=state), 0)[0][SEVERE] == text
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,7 @@ def test_a_group_without_an_error_of_a_type_that_was_asked_for_has_none(setting)
     groups, failures = setting.ours.groups, setting.ours.most[:, :, SEVERE]
     model, group = (int(at) for at in np.argwhere((failures == 0) & (failures[:, :1] > 0))[0])
     assert groups[group] == "other"
-    assert count_text(setting.ours, model, SEVERE, group=group) == "0"
+    assert count_texts(setting.ours, model)[group][SEVERE] == "0"
 
 
 def test_the_most_frequent_pairs_of_each_type_are_found(demo_run, setting):

@@ -320,19 +320,13 @@ def _lower_bounds(state: NDArray[np.int8]) -> frozenset[str]:
 
 def bars(points: Points, model: int) -> tuple[Bar, ...]:
     """Return a bar for each group out of one model's counts."""
+    told, is_open = count_texts(points, model), points.is_open[model].tolist()
     shown = []
-    for group, row in enumerate(points.counts[model].tolist()):
+    for group, (row, texts) in enumerate(zip(points.counts[model].tolist(), told, strict=True)):
         parts = [(place, count) for place, count in enumerate(row) if count and looks()[place].name != "correct"]
         n_errors = sum(count for _, count in parts)
         segments = tuple(
-            Segment(
-                looks()[place],
-                count,
-                count / n_errors,
-                count_text(points, model, place, group=group),
-                bool(points.is_open[model, place]),
-            )
-            for place, count in parts
+            Segment(looks()[place], count, count / n_errors, texts[place], is_open[place]) for place, count in parts
         )
         shown.append(Bar(points.groups[group], sum(row), n_errors, segments))
     return tuple(shown)
@@ -340,36 +334,44 @@ def bars(points: Points, model: int) -> tuple[Bar, ...]:
 
 def _rows(setting: Setting, model: int) -> tuple[Row, ...]:
     ours, not_run = setting.ours, setting.run.manifest.stages_not_run
-    rows = []
-    for place, look in enumerate(looks()):
-        counts = tuple(count_text(ours, model, place, group=group) for group in range(len(ours.groups)))
-        shares = [
-            _share_text(ours, model, place, int(ours.counts[model, 0, among].sum())) if among[place] else "–"
-            for among in (IS_TOP1_ERROR, IS_MULTI_LABEL_ERROR)
-        ]
-        rows.append(Row(look, counts, shares[0], shares[1], not_run.get(look.name, "")))
-    return tuple(rows)
-
-
-def _share_text(points: Points, model: int, place: int, total: int) -> str:
-    """Return a type's share of so many errors for people, between bounds where its count is."""
-    if not total:
-        return "–"
-    count, least, most = (
-        f"{100 * int(bound[model, 0, place]) / total:.1f}" for bound in (points.counts, points.least, points.most)
+    counts = zip(*count_texts(ours, model), strict=True)
+    of_top1, of_multi_label = (_share_texts(ours, model, among) for among in (IS_TOP1_ERROR, IS_MULTI_LABEL_ERROR))
+    return tuple(
+        Row(look, of_groups, top1, multi_label, not_run.get(look.name, ""))
+        for look, of_groups, top1, multi_label in zip(looks(), counts, of_top1, of_multi_label, strict=True)
     )
-    return {EXACT: f"{count}%", BOUNDED: f"{least}–{most}%", UNKNOWN: f"≤ {most}%"}[int(points.state[model, place])]
 
 
-def count_text(points: Points, model: int, place: int, *, group: int = 0) -> str:
+def _share_texts(points: Points, model: int, among: NDArray[np.bool_]) -> list[str]:
+    """Return the share of each type in the errors of some types (bool [T]) for people, between bounds if it has any."""
+    bounds = (bound[model, 0].tolist() for bound in (points.counts, points.least, points.most))
+    total = int(points.counts[model, 0, among].sum())
+    told = []
+    for is_among, state, *numbers in zip(among.tolist(), points.state[model].tolist(), *bounds, strict=True):
+        if not is_among or not total:
+            told.append("–")
+            continue
+        count, least, most = (f"{100 * number / total:.1f}" for number in numbers)
+        told.append({EXACT: f"{count}%", BOUNDED: f"{least}–{most}%", UNKNOWN: f"≤ {most}%"}[state])
+    return told
+
+
+def count_texts(points: Points, model: int) -> list[list[str]]:
+    """Return a model's counts for people, by group and type."""
+    state = points.state[model].tolist()
+    counts, least, most = (bound[model].tolist() for bound in (points.counts, points.least, points.most))
+    groups = zip(counts, least, most, strict=True)
+    return [[_count_text(*told) for told in zip(state, *bounds, most[0], strict=True)] for bounds in groups]
+
+
+def _count_text(state: int, count: int, least: int, most: int, most_of_all: int) -> str:
     """Return a count for people: ``723``, ``506–723`` between its bounds, or ``≤ 723``."""
-    state, most = points.state[model, place], int(points.most[model, group, place])
     if not most and state == UNKNOWN:  # of a group it may be none although the stage ran
-        return "0" if points.most[model, 0, place] else "not run"
+        return "0" if most_of_all else "not run"
     if state == EXACT:
-        return f"{points.counts[model, group, place]:,}"
+        return f"{count:,}"
     if state == BOUNDED:
-        return f"{points.least[model, group, place]:,}–{most:,}"
+        return f"{least:,}–{most:,}"
     return f"≤ {most:,}"
 
 
@@ -377,15 +379,12 @@ def _group_accuracies(setting: Setting, model: int) -> tuple[GroupAccuracy, ...]
     run = setting.run
     seen = run.error_type[model] != NOT_EVALUATED
     is_right = np.array([COUNTS_AS[name] == "right" for name in ERROR_TYPES])[run.error_type[model]] & seen
-    own = setting.own_groups & seen
     images, parted = setting.parted(seen)
     by_label = parted.by_label(parted.counts(is_right[images].astype(np.int8), 2))
     averages = class_average(by_label, np.array([False, True]))
     mla, counts = run.figures.accuracies["mla"][model], setting.ours.counts[model].sum(axis=1)
-    return tuple(
-        GroupAccuracy(group, int(counts[place]), _known(mla[place]), int(own[place].sum()), _known(averages[place]))
-        for place, group in enumerate(setting.ours.groups)
-    )
+    columns = (counts.tolist(), map(_known, mla), by_label.sum(axis=(1, 2)).tolist(), map(_known, averages))
+    return tuple(GroupAccuracy(*told) for told in zip(setting.ours.groups, *columns, strict=True))
 
 
 def _rank(among: Points, mla: float) -> Rank | None:
@@ -401,17 +400,21 @@ def _known(value: float) -> float | None:
 
 def confusions(run: RunTables, model: int, *, most: int) -> dict[str, list[Confusion]]:
     """Return each error type's most frequent (label, prediction) pairs, those of equal count by class index."""
-    found: dict[str, list[Confusion]] = {"correct": []}
     errors = np.flatnonzero(run.error_type[model] > 0)
-    error_type = run.error_type[model][errors]
-    codes = run.label[errors].astype(np.int64) * _CODE + run.prediction[model][errors]
-    for place, name in enumerate(ERROR_TYPES[1:], start=1):
-        pairs, counts = np.unique(codes[error_type == place], return_counts=True)
-        order = np.argsort(-counts, kind="stable")[:most]
-        found[name] = [
-            Confusion(int(pair // _CODE), int(pair % _CODE), int(count))
-            for pair, count in zip(pairs[order], counts[order], strict=True)
-        ]
+    codes = run.error_type[model][errors].astype(np.int64)
+    for part in (run.label, run.prediction[model]):
+        codes = codes * _CODE + part[errors]
+    pairs, counts = np.unique(codes, return_counts=True)
+    kinds = pairs // _CODE**2
+    ranked = np.lexsort((-counts, kinds))  # stable: those of equal count stay by class
+    starts = np.searchsorted(kinds, np.arange(len(ERROR_TYPES)))
+    found: dict[str, list[Confusion]] = {}
+    for place, name in enumerate(ERROR_TYPES):
+        chosen = ranked[starts[place] : starts[place] + most]
+        chosen = chosen[kinds[chosen] == place]
+        label, prediction = pairs[chosen] // _CODE % _CODE, pairs[chosen] % _CODE
+        rows = zip(label.tolist(), prediction.tolist(), counts[chosen].tolist(), strict=True)
+        found[name] = [Confusion(*row) for row in rows]
     return found
 
 
@@ -446,8 +449,8 @@ def calibration(run: RunTables, model: int) -> Calibration | None:
     if not len(confidence) or confidence.min() < 0 or confidence.max() > 1:
         return None
     place = np.minimum((confidence * N_BINS).astype(np.int64), N_BINS - 1)
-    counts = np.zeros((N_BINS, len(ERROR_TYPES)), dtype=np.int64)
-    np.add.at(counts, (place, error_type), 1)
+    n_types = len(ERROR_TYPES)
+    counts = np.bincount(place * n_types + error_type, minlength=N_BINS * n_types).reshape(N_BINS, n_types)
     sums = np.bincount(place, weights=confidence, minlength=N_BINS)
     is_right = np.array([COUNTS_AS[name] == "right" for name in ERROR_TYPES])
     bins = tuple(_bin(number, row, sums[number], is_right) for number, row in enumerate(counts) if row.sum())
@@ -543,14 +546,13 @@ def model_rows(points: Points, facts: Sequence[dict[str, str]], *, places: bool)
     (-1: not known).
     """
     n_errors = points.counts[:, 0][:, IS_TOP1_ERROR].sum(axis=1)
+    types = told_types(points)
     rows = []
     for model, name in enumerate(points.models):
         top1, mla = float(points.top1[model, 0]), float(points.mla[model, 0])
         cells = [_percent_cell(top1), _percent_cell(mla), (f"{n_errors[model]:,}", float(n_errors[model]))]
-        cells += [
-            (count_text(points, model, place), float(points.counts[model, 0, place]))
-            for place in map(ERROR_TYPES.index, told_types(points))
-        ]
+        told, counts = count_texts(points, model)[0], points.counts[model, 0].tolist()
+        cells += [(told[place], float(counts[place])) for place in map(ERROR_TYPES.index, types)]
         bar = bars(points, model)[0]
         rows.append(ModelRow(name, model if places else None, tuple(cells), facts[model], bar))
     return sorted(rows, key=lambda row: -row.cells[MODEL_COLUMNS.index("MLA")][1])
