@@ -11,7 +11,7 @@ import pytest
 
 from imagenet_errors import workers
 from imagenet_errors.problems import InputError
-from imagenet_errors.workers import JOBS_VARIABLE, in_turn, n_cores, n_jobs
+from imagenet_errors.workers import JOBS_VARIABLE, beside, in_turn, n_cores, n_jobs
 from patience import PATIENCE_SECONDS
 
 forks = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux only")
@@ -56,6 +56,29 @@ def test_a_fault_in_a_worker_is_raised_with_all_that_it_says():
         next(answers)
     assert str(raised.value) == "vit.csv: is empty (first: line 1). Write it again."
     assert (raised.value.where, raised.value.fix) == ("vit.csv", "Write it again.")
+
+
+@pytest.mark.parametrize("jobs", ["1", "2", "3", "7"])
+def test_own_work_is_done_here_and_things_are_answered_in_order(jobs, monkeypatch):
+    monkeypatch.setenv(JOBS_VARIABLE, jobs)
+    own, answers = beside(lambda number: (number * number, os.getpid()), range(5), lambda: ("own", os.getpid()))
+    assert own == ("own", os.getpid())
+    assert [square for square, _ in answers] == [0, 1, 4, 9, 16]
+    if sys.platform == "linux":
+        assert (os.getpid() in {pid for _, pid in answers}) == (jobs == "1")
+
+
+@pytest.mark.parametrize("at", ["own", "worker"])
+def test_a_fault_in_own_work_or_beside_it_is_raised_and_no_worker_stays(at):
+    def faulty(where):
+        if where == at:
+            raise InputError("vit.csv", "is empty", fix="Write it again.")
+        return os.getpid()
+
+    with pytest.raises(InputError, match=r"vit\.csv: is empty"):
+        beside(faulty, ["worker"], lambda: faulty("own"))
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
 
 
 @forks

@@ -6,6 +6,7 @@ however that ends, and it with them: one that is killed (for want of memory, mos
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -30,6 +31,7 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 Thing = TypeVar("Thing")
 Answer = TypeVar("Answer")
+Own = TypeVar("Own")
 
 
 def n_cores() -> int:
@@ -86,11 +88,47 @@ def in_turn(work: Callable[[Thing], Answer], things: Sequence[Thing], *, most: i
     n_workers = min(n_jobs(), len(things), n_jobs() if most is None else most)
     if n_workers <= 1:
         yield from map(work, things)
-    elif sys.platform == "linux" and threading.current_thread() is threading.main_thread():
+    elif _forks():
         yield from _forked(work, things, n_workers)
     else:
         with ThreadPoolExecutor(n_workers) as pool:
             yield from pool.map(work, things)
+
+
+def beside(
+    work: Callable[[Thing], Answer], things: Sequence[Thing], own: Callable[[], Own]
+) -> tuple[Own, list[Answer]]:
+    """Return what this process's ``own`` work gives, and ``work(thing)`` of each thing, done by workers meanwhile.
+
+    There is one worker less than ``n_jobs()``; with none this process does everything. A worker keeps its first answer
+    until the own work is done, so things should be no more than workers.
+
+    Raises
+    ------
+    InputError
+        A worker was killed. What the work raises is raised here.
+    """
+    n_workers = min(n_jobs() - 1, len(things))
+    if n_workers < 1:
+        return own(), [work(thing) for thing in things]
+    found: list[Own] = []
+
+    def meanwhile() -> None:
+        with one_blas_thread():
+            found.append(own())
+
+    if _forks():
+        answers = list(_forked(work, things, n_workers, meanwhile=meanwhile))
+    else:
+        with ThreadPoolExecutor(n_workers) as pool:
+            waiting = pool.map(work, things)
+            meanwhile()
+            answers = list(waiting)
+    return found[0], answers
+
+
+def _forks() -> bool:
+    return sys.platform == "linux" and threading.current_thread() is threading.main_thread()
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,12 +137,18 @@ class _Worker:
     line: Connection[Any, Any]
 
 
-def _forked(work: Callable[[Thing], Answer], things: Sequence[Thing], n_workers: int) -> Iterator[Answer]:
+def _forked(
+    work: Callable[[Thing], Answer],
+    things: Sequence[Thing],
+    n_workers: int,
+    *,
+    meanwhile: Callable[[], None] = lambda: None,
+) -> Iterator[Answer]:
     workers: list[_Worker] = []
     try:
         for _ in range(n_workers):
             workers.append(_start(work, things, workers))
-        yield from _answers(workers, len(things))
+        yield from _answers(workers, len(things), meanwhile)
     finally:
         for worker in workers:
             worker.line.close()
@@ -127,6 +171,16 @@ def _start(work: Callable[[Thing], Answer], things: Sequence[Thing], others: Seq
     return _Worker(pid, ours)
 
 
+def one_blas_thread() -> Any:
+    """Let matrix products take one thread each from now on, or within this as a context, where work is shared out.
+
+    BLAS would part small products among threads of its own and wait for them: on a busy machine ten times the work.
+    """
+    import threadpoolctl
+
+    return threadpoolctl.threadpool_limits(1, user_api="blas")
+
+
 def leave_signals(_worker: int = 0) -> None:
     """In a worker: leave Ctrl-C and SIGTERM, which may reach all processes at once, to the parent, who ends it."""
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -139,7 +193,9 @@ def _serve(work: Callable[[Thing], Answer], things: Sequence[Thing], line: Conne
 
     try:
         leave_signals()
+        gc.freeze()  # what was loaded before is not gone through again
         pa.set_cpu_count(1)
+        one_blas_thread()
         while True:
             place = line.recv()
             reply: tuple[int, Answer | None, Exception | None]
@@ -154,13 +210,14 @@ def _serve(work: Callable[[Thing], Answer], things: Sequence[Thing], line: Conne
         os._exit(1)
 
 
-def _answers(workers: Sequence[_Worker], n_things: int) -> Iterator[Any]:
+def _answers(workers: Sequence[_Worker], n_things: int, meanwhile: Callable[[], None]) -> Iterator[Any]:
     from multiprocessing.connection import wait
 
     waiting = iter(range(n_things))
     lines: list[Any] = [worker.line for worker in workers]
     for line, place in zip(lines * _AHEAD, waiting, strict=False):
         _send(line, place)
+    meanwhile()
     done: dict[int, tuple[Any, Exception | None]] = {}
     for wanted in range(n_things):
         while wanted not in done:

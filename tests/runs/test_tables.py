@@ -4,6 +4,7 @@ import shutil
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -55,6 +56,41 @@ def test_each_distinct_error_is_one_case_with_its_makers_and_sentence(made_run, 
         told = ERROR_TYPES[cases.error_type[place]], cases.explanation[place].as_py()
         found[key] = *told, dict(zip(makers, cases.confidence[inside], strict=True))
     assert found == expected
+
+
+@pytest.mark.parametrize("stored", ["as they were", "otherwise", "in other row groups", "one file by another order"])
+def test_verdicts_are_the_same_however_each_file_stores_them(made_run, run, tmp_path, stored):
+    """What files say of the images is read once where they store it alike; nothing depends on that."""
+    shutil.copytree(made_run.folder, tmp_path / "run")
+    for place, path in enumerate(sorted((tmp_path / "run" / "verdicts").glob("*.parquet"))):
+        table = pq.read_table(path)
+        if stored == "otherwise" and place:
+            pq.write_table(table, path, compression="snappy", use_dictionary=False)
+        elif stored == "in other row groups" and place:
+            pq.write_table(table, path, row_group_size=7)
+        elif stored == "one file by another order" and place == 1:
+            pq.write_table(table.take(np.random.default_rng(5).permutation(len(table))), path)
+    again = load_run_tables(tmp_path / "run")
+    assert again.file_names.equals(run.file_names)
+    for name in ("label", "error_type", "prediction", "confidence"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(run, name))
+    assert again.accepted.to_arrow().equals(run.accepted.to_arrow())
+    assert again.cases.explanation.equals(run.cases.explanation)
+
+
+def test_accepted_labels_that_differ_between_files_are_not_taken_for_shared(made_run, tmp_path):
+    """The last file that has an image tells its labels, as long as files were written by one run."""
+    shutil.copytree(made_run.folder, tmp_path / "run")
+    last = load_run_tables(tmp_path / "run").models[-1]
+    path = tmp_path / "run" / "verdicts" / f"{last}.parquet"
+    table = pq.read_table(path)
+    place = table.schema.get_field_index("accepted")
+    other = pa.array([[7]] * len(table), type=table.schema.field(place).type)
+    pq.write_table(table.set_column(place, table.schema.field(place), other), path)
+    again = load_run_tables(tmp_path / "run")
+    names = table["file_name"].to_pylist()
+    rows = [again.file_names.to_pylist().index(name) for name in names]
+    assert {tuple(again.accepted[row].tolist()) for row in rows} == {(7,)}
 
 
 def test_figures_are_those_that_were_measured(made_run, run):

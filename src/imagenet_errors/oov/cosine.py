@@ -9,15 +9,12 @@ sums have no order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from imagenet_errors.problems import InputError, counted
-from imagenet_errors.shipped import needs
 
 Vectors = NDArray[np.floating[Any]]
 Float64 = NDArray[np.float64]
@@ -40,17 +37,6 @@ def cosines(some: Float64, others: Float64) -> Float64:
     """Return the exact cosines [n, m] of unit vectors [n, d] and [m, d], both from :func:`on_grid`."""
     product = some @ others.T
     return np.clip(product, -1.0, 1.0, out=product)
-
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Let matrix products take one thread each meanwhile, for work that is spread over threads as it is.
-
-    BLAS would share small products among threads of its own and wait for them: on a busy machine ten times the work.
-    """
-    threadpoolctl = needs("threadpoolctl", extra="clip")
-    with threadpoolctl.threadpool_limits(1, user_api="blas"):
-        yield
 
 
 def is_unit(vectors: Vectors) -> NDArray[np.bool_]:

@@ -21,11 +21,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from imagenet_errors.evidence.oov import OOV_SCHEMA
-from imagenet_errors.oov.cosine import Float64, cosines, on_grid, one_blas_thread
+from imagenet_errors.oov.cosine import Float64, cosines, on_grid
 from imagenet_errors.oov.neighbours import N_USED
 from imagenet_errors.oov.proposals import Proposer
 from imagenet_errors.tables import Ragged
-from imagenet_errors.workers import n_cores
+from imagenet_errors.workers import n_cores, one_blas_thread
 
 TEMPERATURE = 100.0
 N_TOP = 5

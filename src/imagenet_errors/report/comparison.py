@@ -224,16 +224,15 @@ class Consensus:
 
 def consensus(run: RunTables) -> Consensus:
     """Return what the models that were evaluated on every image agree on."""
-    complete = whole_models(run)
-    images = np.arange(run.error_type.shape[1])
-    is_multi_label = np.array([COUNTS_AS[name] != "right" for name in ERROR_TYPES])
-    wrong = is_multi_label[run.error_type[complete]] & (run.error_type[complete] > 0)
-    model, image = np.nonzero(wrong)
-    codes = image.astype(np.int64) << 16 | run.prediction[complete][model, image]
-    distinct, counts = np.unique(codes, return_counts=True)
-    alike = np.zeros(len(images), dtype=np.int64)
-    np.maximum.at(alike, distinct >> 16, counts)
-    return Consensus(images, wrong.sum(axis=0), alike, len(complete))
+    complete, n_images, cases = whole_models(run), run.error_type.shape[1], run.cases
+    counts = np.isin(np.arange(len(run.models)), complete)[cases.makers]
+    n_makers = np.add.reduceat(np.append(counts, False), cases.offsets[:-1], dtype=np.int64)
+    is_multi_label = np.array([COUNTS_AS[name] != "right" for name in ERROR_TYPES])[cases.error_type]
+    image, n_makers = cases.image[is_multi_label], n_makers[is_multi_label]
+    wrong, alike = np.zeros((2, n_images), dtype=np.int64)
+    np.add.at(wrong, image, n_makers)
+    np.maximum.at(alike, image, n_makers)
+    return Consensus(np.arange(n_images), wrong, alike, len(complete))
 
 
 def whole_models(run: RunTables) -> NDArray[np.int64]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
+from importlib.util import LazyLoader, find_spec, module_from_spec
 from typing import Any
 
 import numpy as np
@@ -117,4 +119,18 @@ def _known(x: Floats, y: Floats) -> tuple[Floats, Floats]:
 
 def special_functions() -> Any:
     """Return scipy's special functions; they take longer to load than the page's other libraries together."""
+    _leave_unloaded("f2py", "testing")
     return needs("scipy.special", extra="report")
+
+
+def _leave_unloaded(*names: str) -> None:
+    """Let numpy's modules of these names load when something of them is used.
+
+    scipy imports all that numpy has by a star, its tools for Fortran and for tests with it, and uses none of these.
+    """
+    for name in names:
+        if f"numpy.{name}" not in sys.modules and (spec := find_spec(f"numpy.{name}")) and spec.loader:
+            spec.loader = LazyLoader(spec.loader)
+            module = sys.modules[spec.name] = module_from_spec(spec)
+            setattr(np, name, module)
+            spec.loader.exec_module(module)

@@ -196,9 +196,9 @@ def bits(claim: NDArray[np.bool_]) -> str:
 
 def texts(values: pa.StringArray) -> dict[str, Any]:
     """Return texts as their distinct ones, a line each, and a column of places among them."""
-    lines = pc.replace_substring(pc.fill_null(values, ""), "\n", " ")
-    encoded = pc.dictionary_encode(lines)
-    distinct = pa.ListArray.from_arrays(pa.array([0, len(encoded.dictionary)], type=pa.int32()), encoded.dictionary)
+    encoded = pc.dictionary_encode(pc.fill_null(values, ""))
+    lines = pc.replace_substring(encoded.dictionary, "\n", " ")
+    distinct = pa.ListArray.from_arrays(pa.array([0, len(lines)], type=pa.int32()), lines)
     return {"texts": pc.binary_join(distinct, "\n")[0].as_py(), "of": column(encoded.indices.to_numpy())}
 
 

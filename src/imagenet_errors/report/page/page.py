@@ -41,6 +41,7 @@ from imagenet_errors.report.page.scatter import panels, severe_slopes
 from imagenet_errors.report.page.views import MODEL_COLUMNS, Setting, model_rows, run_view, told_types
 from imagenet_errors.report.points import (
     FACTS,
+    Points,
     is_like_published,
     points_of_run,
     published_folder,
@@ -48,6 +49,7 @@ from imagenet_errors.report.points import (
     read_published,
     unasked_by_all,
 )
+from imagenet_errors.runs.manifest import read_manifest
 from imagenet_errors.runs.tables import RunTables, load_run_tables
 from imagenet_errors.shipped import needs
 
@@ -112,22 +114,26 @@ def write_report(request: ReportRequest) -> WrittenPage:
     InputError
         The folder is no run, something named is not there, or the packages of the ``report`` extra are missing.
     """
-    environment = page_environment()
     out = request.out or request.run / DEFAULT_NAME
     with ThreadPoolExecutor(1) as ahead:
-        ahead.submit(special_functions)  # load while files are read, and before workers fork
-        run = load_run_tables(request.run, models=request.models)
-    setting = _setting(request, run)
-    shown = shown_cases(run.cases, most=request.n_cases)
-    pictures = _pictures(request, run, shown, beside=out.parent)
-    facts = PageFacts(setting, shown, pictures, explained_run(run, anyway=request.pictures_anyway))
+        reading = ahead.submit(load_run_tables, request.run, models=request.models)
+        environment, published = page_environment(), _published(request)
+        special_functions()  # so that they are loaded before workers fork
+        run = reading.result()
+    setting = _setting(request, run, published)
+
+    def gather() -> PageFacts:
+        shown = shown_cases(run.cases, most=request.n_cases)
+        pictures = _pictures(request, run, shown, beside=out.parent)
+        return PageFacts(setting, shown, pictures, explained_run(run, anyway=request.pictures_anyway))
+
     context = _context(setting)
-    parts = make_parts(facts, environment.get_template("model.html"), context)
+    facts, parts = make_parts(setting, gather, environment.get_template("model.html"), context)
     notes = _notes(facts, parts)
     sections = _rendered(environment, request.sections)
     html = _render(environment, facts, parts, context=context | {"notes": notes, "sections": sections})
     n_bytes = _write(out, html)
-    return WrittenPage(out, n_bytes, len(shown.cases), notes)
+    return WrittenPage(out, n_bytes, len(facts.shown.cases), notes)
 
 
 def write_published(given: Path | None, out: Path) -> WrittenPage:
@@ -204,10 +210,15 @@ def _slug(name: str) -> str:
     return name.replace("_", "-")
 
 
-def _setting(request: ReportRequest, run: RunTables) -> Setting:
-    data_set = run.manifest.as_inputs().data_set
+def _published(request: ReportRequest) -> Points | None:
+    """Return the published models that the run's compare with, if they are at hand."""
+    data_set = read_manifest(request.run).as_inputs().data_set
     folder = published_folder(request.published, data_set) if is_like_published(data_set) else None
-    published = None if folder is None else read_published(folder, data_set)
+    return None if folder is None else read_published(folder, data_set)
+
+
+def _setting(request: ReportRequest, run: RunTables, published: Points | None) -> Setting:
+    data_set = run.manifest.as_inputs().data_set
     unasked = unasked_by_all(run, data_set, published)
     ours, beside = points_of_run(run), points_of_run(run, unasked)
     factors = None if request.factors is None else read_factors(request.factors, run.file_names)

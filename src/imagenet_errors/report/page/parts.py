@@ -1,10 +1,12 @@
-"""The page's large parts, each made on a core of its own: the explorer's data, the decision paths, every model."""
+"""The page's large parts: what is said of each model, by workers, beside the explorer's data and the decision paths."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from imagenet_errors.report.comparison import all_comparisons
 from imagenet_errors.report.page.explained import ShownExplanations, filter_content
@@ -12,14 +14,14 @@ from imagenet_errors.report.page.explorer import Shown, explorer_content, packed
 from imagenet_errors.report.page.paths import decision_paths
 from imagenet_errors.report.page.pictures import Pictures
 from imagenet_errors.report.page.views import Setting, model_view
-from imagenet_errors.workers import in_turn
+from imagenet_errors.workers import beside, n_jobs
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
 MOST_COMPARED = 100
 """Models that are compared with each other: at 100 their 4,950 pairs take about 1 MB."""
-_MODELS_A_TASK = 25
+_FEWEST_A_WORKER = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,22 +60,28 @@ class PageParts:
         return packed([model.html for model in self.models[1:]])
 
 
-def make_parts(facts: PageFacts, template: Template, context: Mapping[str, Any]) -> PageParts:
-    """Make all parts; ``template`` renders one model, with ``context``."""
-    setting = facts.setting
+def make_parts(
+    setting: Setting, gather: Callable[[], PageFacts], template: Template, context: Mapping[str, Any]
+) -> tuple[PageFacts, PageParts]:
+    """Make all parts; ``template`` renders one model, with ``context``. ``gather``: what the others are made from."""
+
+    def of_run() -> tuple[PageFacts, str, tuple[str, str]]:
+        facts = gather()
+        return facts, _book(facts), _paths(facts)
 
     def of_model(place: int) -> ModelSections:
         view = model_view(setting, place)
         return ModelSections(view.place, view.name, view.facts, template.render(context, view=view))
 
+    def of_share(places: Sequence[int]) -> list[ModelSections]:
+        return [of_model(place) for place in places]
+
     n_models = len(setting.run.models)
-    tasks: list[Callable[[], Any]] = [lambda: _book(facts), lambda: _paths(facts)]
-    for start in range(0, n_models, _MODELS_A_TASK):
-        places = range(start, min(start + _MODELS_A_TASK, n_models))
-        tasks.append(lambda places=places: [of_model(place) for place in places])  # type: ignore[misc]
-    book, (paths, lacks), *made = in_turn(lambda task: task(), tasks)
+    n_shares = max(1, min(n_jobs() - 1, n_models // _FEWEST_A_WORKER))
+    shares = [share.tolist() for share in np.array_split(np.arange(n_models), n_shares)]
+    (facts, book, (paths, lacks)), made = beside(of_share, shares, of_run)
     models = tuple(model for some in made for model in some)
-    return PageParts(models, book, paths, packed(facts.explained.rows() or None), lacks)
+    return facts, PageParts(models, book, paths, packed(facts.explained.rows() or None), lacks)
 
 
 def _book(facts: PageFacts) -> str:
