@@ -39,6 +39,8 @@ _LARGEST_PIPE = 1 << 31
 _PATIENCE_SECONDS = 5.0
 """How long the first bytes of a pipe are waited for; later ones as long as its writer lives."""
 _PIECE = 1 << 20
+_ALIGNED = 64
+"""Bytes of a cache line: the system copies a file twice as fast to where one begins."""
 ARRAY_START: bytes = np.lib.format.MAGIC_PREFIX
 """How an .npy file begins."""
 _PACKED_PIECE = 1 << 14
@@ -288,7 +290,9 @@ def _content(file: io.FileIO, facts: os.stat_result, path: Path) -> bytes | mmap
 
 def _array_file(file: io.FileIO, n_bytes: int) -> memoryview:
     """Return a file of numbers in memory of numpy's, which has large pages: that halves the time to read it."""
-    content = np.empty(n_bytes, dtype=np.uint8).data
+    memory = np.empty(n_bytes + _ALIGNED, dtype=np.uint8)
+    start = -memory.__array_interface__["data"][0] % _ALIGNED
+    content = memory[start : start + n_bytes].data
     n_read = 0
     while n_new := file.readinto(content[n_read:]):
         n_read += n_new
