@@ -14,7 +14,9 @@ from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.raw import RawPredictions, ScoreSource
 
 CHUNK_BYTES = 1 << 21
-"""Size of a block of rows, which is gone through several times: it should stay in a core's cache."""
+"""Size of a block of rows as it is stored; the first block is also what is looked at to tell what the columns are."""
+_PIECE_BYTES = 1 << 20
+"""Size of the rows that are worked on at once: with what becomes of them they should stay in a core's cache."""
 _FEW = 8
 """Columns looked at first: of logits nearly every row has a negative value among so many."""
 SUM_TOLERANCE = 1e-2
@@ -147,7 +149,7 @@ def top1_from_scores(
     return the NaN's place, and 0, a tench, for a row of NaN); -inf is a masked class, fine beside others.
     ``index`` is the position within ``axis_positions``.
     """
-    kept = scores if axis_positions is None else scores[:, axis_positions]
+    kept = scores if axis_positions is None else np.take(scores, axis_positions, axis=1)
     every = np.arange(len(kept))
     index = np.argmax(kept, axis=1).astype(np.int64)
     best = kept[every, index]
@@ -155,8 +157,10 @@ def top1_from_scores(
     is_nan = np.isnan(largest)
     is_infinite = ~is_nan & (np.isposinf(largest) | np.isneginf(best))
     usable = ~(is_nan | is_infinite)
-    others = (scratch or Scratch()).like(kept)
-    np.copyto(others, kept)
+    others = kept
+    if axis_positions is None:  # then it is no copy of ours
+        others = (scratch or Scratch()).like(scores)
+        np.copyto(others, scores)
     others[every, index] = -np.inf
     is_tied = usable & (others[every, np.argmax(others, axis=1)] == best)
     return Top1(np.where(usable, index, -1), largest, is_tied, is_nan, is_infinite)
@@ -220,12 +224,18 @@ class _Reduced:
     is_probability: NDArray[np.bool_]
 
 
+def _pieces(source: ScoreSource) -> Iterator[NDArray[np.floating[Any]]]:
+    for block in source.chunks():
+        step = max(1, _PIECE_BYTES // max(1, block.shape[1] * block.itemsize))
+        yield from (block[start : start + step] for start in range(0, len(block), step))
+
+
 def _reduce(source: ScoreSource, columns: NDArray[np.int64], *, stated: NDArray[np.int64] | None) -> _Reduced:
     keep = None if np.array_equal(columns, np.arange(source.shape[1])) else columns
     blocks: list[tuple[NDArray[Any], ...]] = []
     scratch = Scratch()
     start = 0
-    for scores in source.chunks():
+    for scores in _pieces(source):
         best = top1_from_scores(scores, axis_positions=keep, scratch=scratch)
         chosen = best.index
         if stated is not None:
