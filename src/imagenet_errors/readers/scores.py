@@ -15,7 +15,7 @@ from imagenet_errors.readers.raw import RawPredictions, ScoreSource
 
 CHUNK_BYTES = 1 << 21
 """Size of a block of rows as it is stored; the first block is also what is looked at to tell what the columns are."""
-_PIECE_BYTES = 1 << 20
+PIECE_BYTES = 1 << 20
 """Size of the rows that are worked on at once: with what becomes of them they should stay in a core's cache."""
 _FEW = 8
 """Columns looked at first: of logits nearly every row has a negative value among so many."""
@@ -226,7 +226,7 @@ class _Reduced:
 
 def _pieces(source: ScoreSource) -> Iterator[NDArray[np.floating[Any]]]:
     for block in source.chunks():
-        step = max(1, _PIECE_BYTES // max(1, block.shape[1] * block.itemsize))
+        step = max(1, PIECE_BYTES // max(1, block.shape[1] * block.itemsize))
         yield from (block[start : start + step] for start in range(0, len(block), step))
 
 
@@ -288,6 +288,8 @@ def reduce_scores(raw: RawPredictions, columns: NDArray[np.int64] | None = None)
         notes=(*raw.notes, *_notes(raw, found, n_columns=columns.size, stated=stated)),
         scores=None,
         axis_labels=None,
+        sha256=raw.sha256 if raw.unread is None else raw.unread.sha256,
+        unread=None,
     )
 
 
