@@ -1,16 +1,22 @@
 """From the paths that a user gives to models' predictions."""
 
 import csv
+import hashlib
 import json
+import os
+import tracemalloc
 
 import numpy as np
 import pytest
+from sklearn.utils.extmath import softmax
 
 from imagenet_errors.labels import imagenet_1k
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.annotations import read_annotations, read_real
 from imagenet_errors.readers.model_files import model_files, model_name
+from imagenet_errors.readers.parts import read_together
 from imagenet_errors.readers.predictions import ReadRules, read_predictions
+from imagenet_errors.readers.scores import reduce_scores
 
 LABELS = imagenet_1k()
 PARTIAL = ReadRules(allow_partial=True)
@@ -133,3 +139,58 @@ class TestReading:
         predictions = read_predictions(path, read_real(LABELS), LABELS, rules=ReadRules())
         assert "only the order imagefolder fits" in predictions.intake.notes[-1]
         assert np.mean(predictions.top1 == read_real(LABELS).label) == pytest.approx(0.6976, abs=2e-4)
+
+
+class TestScoresInBlocks:
+    """An npy file of scores is never in memory as a whole: it is read and hashed as its rows are gone through."""
+
+    @pytest.fixture
+    def scores(self, val_images):
+        scores = np.random.default_rng(0).normal(size=(300, 1000))  # longer than the bytes that are kept
+        scores[range(300), val_images.top1] += 9
+        return scores
+
+    @pytest.mark.parametrize("order", ["C", "F"])
+    def test_they_are_taken_for_what_a_whole_array_is_and_hashed(self, tmp_path, val_images, scores, order):
+        path, names = tmp_path / "model.npy", tmp_path / "order.txt"
+        np.save(path, np.array(scores, order=order))
+        names.write_text("\n".join(val_images.names))
+        rules = ReadRules(row_order=str(names), allow_partial=True)
+        predictions = read_predictions(path, read_real(LABELS), LABELS, rules=rules)
+        assert predictions.top1.tolist() == val_images.top1.tolist()
+        np.testing.assert_allclose(predictions.confidence, softmax(scores).max(axis=1), rtol=1e-6)
+        assert predictions.intake.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+
+    def test_a_file_that_is_cut_short_meanwhile_is_refused(self, tmp_path, scores):
+        np.save(tmp_path / "model.npy", scores)
+
+        def read():
+            with read_together((tmp_path / "model.npy",), columns={}) as raw:
+                os.truncate(tmp_path / "model.npy", 2_300_000)
+                reduce_scores(raw)
+
+        with pytest.raises(InputError, match=r"model\.npy: the file changed while it was read"):
+            read()
+
+    def test_other_bytes_behind_the_same_date_are_refused(self, tmp_path, scores):
+        path = tmp_path / "model.npy"
+        np.save(path, scores)
+        dates = path.stat().st_atime_ns, path.stat().st_mtime_ns
+        with read_together((path,), columns={}) as raw:
+            reduce_scores(raw)
+            with path.open("r+b") as file:
+                file.seek(-1, os.SEEK_END)
+                file.write(b"\x01")
+            os.utime(path, ns=dates)
+            with pytest.raises(InputError, match=r"model\.npy: the file changed while it was read"):
+                reduce_scores(raw)
+
+    def test_memory_does_not_grow_with_the_file(self, tmp_path):
+        np.lib.format.open_memmap(tmp_path / "model.npy", mode="w+", dtype=np.float32, shape=(50_000, 1_000)).flush()
+        tracemalloc.start()
+        with read_together((tmp_path / "model.npy",), columns={}) as raw:
+            n_ties = reduce_scores(raw).n_ties
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert n_ties == 50_000
+        assert peak < 20e6

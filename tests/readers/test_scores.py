@@ -143,6 +143,21 @@ def test_blocks_join_without_a_seam(monkeypatch):
     np.testing.assert_allclose(reduced.confidence, PROBS[range(5), range(5)], rtol=1e-5)
 
 
+@pytest.mark.parametrize("columns", [None, np.arange(1, 1000)[::-1]], ids=["all", "some"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_several_blocks_of_any_layout_are_read_row_by_row_and_not_written_to(order, columns):
+    scores = np.random.default_rng(0).normal(size=(700, 1000)).astype(np.float32)
+    scores[1:699:2, 7] = scores[1:699:2].max(axis=1)
+    scores = np.array(scores, order=order)
+    scores.flags.writeable = False
+    reduced = reduce_scores(dense(scores), columns)
+    kept = scores if columns is None else scores[:, columns]
+    assert reduced.index.tolist() == kept.argmax(axis=1).tolist()
+    assert reduced.n_ties == ((kept == kept.max(axis=1, keepdims=True)).sum(axis=1) > 1).sum() > 300
+    expected = softmax(scores.astype(np.float64))[range(700), np.arange(1000)[columns].ravel()[reduced.index]]
+    np.testing.assert_allclose(reduced.confidence, expected, rtol=1e-5)
+
+
 def test_fifty_thousand_rows_of_a_thousand_outputs_take_under_a_hundred_megabytes_beside_the_file(tmp_path):
     path = tmp_path / "model.npy"
     scores = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(50_000, 1_000))

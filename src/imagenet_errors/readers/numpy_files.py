@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,9 +18,9 @@ from imagenet_errors.problems import InputError
 from imagenet_errors.readers.assemble import CONFIDENCE_IS_NAN, NO_CLASS, Columns
 from imagenet_errors.readers.axis_tables import head_widths
 from imagenet_errors.readers.fields import POSITIONAL, WIDE
-from imagenet_errors.readers.opened import Opened, opened, refusing_damage
-from imagenet_errors.readers.raw import RawPredictions
-from imagenet_errors.readers.scores import ArrayScores, as_floats
+from imagenet_errors.readers.opened import ArrayFile, Opened, opened, refusing_damage
+from imagenet_errors.readers.raw import RawPredictions, ScoreSource
+from imagenet_errors.readers.scores import PIECE_BYTES, ArrayScores, as_floats, rows_a_chunk
 
 _BEYOND_ANY_CLASS = 1 << 31
 _LONGEST_HEADER = 1 << 17
@@ -73,9 +74,7 @@ def read_array(array: NDArray[Any], path: Path, *, format: str) -> Columns | Raw
         raise InputError(
             path, "classes stored as bfloat16, which holds whole numbers up to 256 only", fix="Save them as int16."
         )
-    # As many rows as a head has outputs, and far more columns: a row a class.
-    is_transposed = array.ndim == 2 and array.shape[0] in head_widths() and array.shape[1] > 2 * array.shape[0]
-    if is_transposed and (is_bfloat16(array) or array.dtype.kind in "iuf"):
+    if _is_transposed(array.shape) and _holds_numbers(array.dtype):
         scores = ArrayScores(np.ascontiguousarray(array.T), str(path))
         words = f"{format}, all {array.shape[0]:,} outputs"
         note = f"The array is {array.shape[0]:,} x {array.shape[1]:,}, a row a class; it was transposed."
@@ -84,12 +83,66 @@ def read_array(array: NDArray[Any], path: Path, *, format: str) -> Columns | Raw
         column = arrow_column(array, path)
         return Columns(path, format, ("prediction",), (column,))
     if is_bfloat16(array) or (array.dtype.kind in "iuf" and not _holds_ranks(array)):
-        scores = ArrayScores(array, str(path))
-        words = f"{format}, all {array.shape[1]:,} outputs"
-        return RawPredictions(words, len(array), n_outputs=array.shape[1], scores=scores)
+        return _of_scores(ArrayScores(array, str(path)), format)
     if array.dtype.kind not in "iuf":
         raise InputError(path, f"an array of {array.dtype}", fix="Save whole numbers (classes) or floats (scores).")
     return _ranked(array, path, format)
+
+
+def _of_scores(scores: ScoreSource, format: str) -> RawPredictions:  # noqa: A002
+    n_rows, n_outputs = scores.shape
+    return RawPredictions(f"{format}, all {n_outputs:,} outputs", n_rows, n_outputs=n_outputs, scores=scores)
+
+
+def _is_transposed(shape: tuple[int, ...]) -> bool:
+    """Say whether there are as many rows as a head has outputs, and far more columns: a row a class."""
+    return len(shape) == 2 and shape[0] in head_widths() and shape[1] > 2 * shape[0]
+
+
+def _holds_numbers(dtype: np.dtype[Any]) -> bool:
+    return _is_bfloat16(dtype) or dtype.kind in "iuf"
+
+
+@dataclass(frozen=True, eq=False)
+class FileScores:
+    """Scores [n, C] in an npy file behind its header, read a block of rows at a time."""
+
+    file: ArrayFile
+    n_header: int
+    shape: tuple[int, int]
+    dtype: np.dtype[Any]
+
+    @property
+    def where(self) -> str:
+        """The file."""
+        return str(self.file.path)
+
+    def chunks(self) -> Iterator[NDArray[np.floating[Any]]]:
+        """Yield blocks of rows as floats, one after the other in the same memory."""
+        n_rows, n_outputs = self.shape
+        n_bytes = n_outputs * self.dtype.itemsize
+        first = rows_a_chunk(n_outputs, self.dtype.itemsize)
+        ends = [*range(first, n_rows, PIECE_BYTES // n_bytes), n_rows]
+        sizes = [n * n_bytes for n in np.diff(ends, prepend=0).tolist()]
+        for number, block in enumerate(self.file.blocks([self.n_header, *sizes])):
+            if number:  # behind the header
+                yield as_floats(np.frombuffer(block, dtype=self.dtype).reshape(-1, n_outputs))
+
+
+def scores_in_blocks(file: ArrayFile) -> RawPredictions | None:
+    """Return the scores in an npy file, not yet read; None where its values tell what it holds, or that it is damaged.
+
+    What they would be taken for by :func:`read_npy`, they are taken for here.
+    """
+    stream = io.BytesIO(file.start[:_LONGEST_HEADER])
+    shape, columns_first, dtype = read_header(stream, file.path)
+    if len(shape) != 2 or not _holds_numbers(dtype) or columns_first or _is_transposed(shape):
+        return None
+    n_rows, n_outputs = shape
+    n_header, n_bytes = stream.tell(), n_outputs * dtype.itemsize
+    if n_outputs < WIDE or n_bytes > PIECE_BYTES or not n_rows or file.n_bytes != n_header + n_rows * n_bytes:
+        return None
+    return replace(_of_scores(FileScores(file, n_header, (n_rows, n_outputs), dtype), "npy"), unread=file)
 
 
 def is_narrow_table(array: NDArray[Any]) -> bool:
@@ -117,7 +170,11 @@ def _whole(column: NDArray[Any]) -> NDArray[Any]:
 
 def is_bfloat16(array: NDArray[Any]) -> bool:
     """Say whether an array holds bfloat16, which numpy reads back as two bytes without a type."""
-    return array.dtype.kind == "V" and array.dtype.names is None and array.dtype.itemsize == 2
+    return _is_bfloat16(array.dtype)
+
+
+def _is_bfloat16(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind == "V" and dtype.names is None and dtype.itemsize == 2
 
 
 def _holds_ranks(array: NDArray[Any]) -> bool:

@@ -19,7 +19,7 @@ import tempfile
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -39,8 +39,12 @@ _LARGEST_PIPE = 1 << 31
 _PATIENCE_SECONDS = 5.0
 """How long the first bytes of a pipe are waited for; later ones as long as its writer lives."""
 _PIECE = 1 << 20
+_ALIGNED = 64
+"""Bytes of a cache line: the system copies a file twice as fast to where one begins."""
 ARRAY_START: bytes = np.lib.format.MAGIC_PREFIX
 """How an .npy file begins."""
+_ARRAY_HEAD = (1 << 21) + (1 << 17)
+"""Bytes of an .npy file that are kept: its header and the first block of rows, which tells what the others are."""
 _PACKED_PIECE = 1 << 14
 """Bytes that are unpacked at once: to 16 MB at most."""
 _MOST_DEFLATED = 1032
@@ -231,6 +235,70 @@ class _Stream(io.RawIOBase):
         return len(part)
 
 
+class ArrayFile:
+    """An .npy file that is read and hashed a block at a time: what is hashed are the bytes that were handed out.
+
+    ``start``: its first bytes, read once and kept, for they are looked at before the others. ``sha256``: of all bytes;
+    empty before :meth:`blocks` was gone through to its end.
+    """
+
+    def __init__(self, path: Path, file: io.FileIO, n_bytes: int) -> None:
+        self.path = path
+        self.n_bytes = n_bytes
+        self.start = file.read(_ARRAY_HEAD)
+        self.sha256 = ""
+        self._file = file
+
+    def blocks(self, sizes: Sequence[int]) -> Iterator[memoryview]:
+        """Yield the file in blocks of these sizes in bytes, its size together; each is gone with the next.
+
+        Raises
+        ------
+        InputError
+            The file was cut short meanwhile, or its bytes are others than those of an earlier pass.
+        """
+        digest, n_read = hashlib.sha256(), 0
+        memory = _cache_aligned(max(sizes))
+        for size in sizes:
+            block = memory[:size]
+            self._read_into(block, n_read)
+            n_read += size
+            digest.update(block)
+            yield block.toreadonly()
+        if self.sha256 not in ("", digest.hexdigest()):
+            raise changed(self.path)
+        self.sha256 = digest.hexdigest()
+
+    def _read_into(self, block: memoryview, at: int) -> None:
+        known = self.start[at : at + len(block)]
+        block[: len(known)] = known
+        left = block[len(known) :]
+        self._file.seek(at + len(known))
+        while len(left):
+            n_new = self._file.readinto(left)
+            if not n_new:
+                raise changed(self.path)
+            left = left[n_new:]
+
+
+@contextmanager
+def opened_array(path: Path) -> Iterator[ArrayFile | None]:
+    """Open an .npy file to read it a block at a time; None of any other file.
+
+    Raises
+    ------
+    InputError
+        As of :func:`opened`.
+    """
+    if not path.is_file():  # what is read of a pipe is gone from it
+        yield None
+        return
+    with _unchanged(path) as (file, facts):
+        is_array = file.read(len(ARRAY_START)) == ARRAY_START
+        file.seek(0)
+        yield ArrayFile(path, file, facts.st_size) if is_array else None
+
+
 @contextmanager
 def opened(path: Path) -> Iterator[Opened]:
     """Read a file once.
@@ -240,6 +308,13 @@ def opened(path: Path) -> Iterator[Opened]:
     InputError
         There is none, it is a folder, a terminal or a pipe without a writer, or it changed while it was read.
     """
+    with _unchanged(path) as (file, facts):
+        yield Opened(path, memoryview(_content(file, facts, path)))
+
+
+@contextmanager
+def _unchanged(path: Path) -> Iterator[tuple[io.FileIO, os.stat_result]]:
+    """Open a file, and refuse it in the end if it changed meanwhile."""
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except FileNotFoundError:
@@ -253,7 +328,7 @@ def opened(path: Path) -> Iterator[Opened]:
         raise InputError(path, "this is a folder, not a file", fix="Name the files in it.")
     with os.fdopen(handle, "rb", buffering=0) as file:
         try:
-            yield Opened(path, memoryview(_content(file, before, path)))
+            yield file, before
         except InputError as error:
             if _is_changed(before, os.fstat(handle)):  # what is amiss in it may be no more than that
                 raise changed(path) from error
@@ -288,11 +363,18 @@ def _content(file: io.FileIO, facts: os.stat_result, path: Path) -> bytes | mmap
 
 def _array_file(file: io.FileIO, n_bytes: int) -> memoryview:
     """Return a file of numbers in memory of numpy's, which has large pages: that halves the time to read it."""
-    content = np.empty(n_bytes, dtype=np.uint8).data
+    content = _cache_aligned(n_bytes)
     n_read = 0
     while n_new := file.readinto(content[n_read:]):
         n_read += n_new
     return content[:n_read].toreadonly()
+
+
+def _cache_aligned(n_bytes: int) -> memoryview:
+    """Return memory that begins where a cache line does, with whatever is in it."""
+    memory = np.empty(n_bytes + _ALIGNED, dtype=np.uint8)
+    start = -memory.__array_interface__["data"][0] % _ALIGNED
+    return memory[start : start + n_bytes].data
 
 
 def _own_copy(file: io.FileIO) -> bytes | mmap.mmap:

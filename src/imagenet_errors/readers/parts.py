@@ -19,7 +19,7 @@ from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.assemble import Columns, read_columns
 from imagenet_errors.readers.formats import raw_of
 from imagenet_errors.readers.model_files import ModelFiles
-from imagenet_errors.readers.opened import Opened, opened
+from imagenet_errors.readers.opened import Opened, opened, opened_array
 from imagenet_errors.readers.raw import RawPredictions, ScoreSource
 
 _LINE = re.compile(r"(?P<prob>\d*\.\d+(?:e-?\d+)?)\s+(?P<label>\S.*)|(?P<index>\S+)\s+(?P<after>\d*\.\d+)")
@@ -62,9 +62,26 @@ def read_together(given: ModelFiles | Sequence[Path], *, columns: Mapping[str, s
         yield _image_texts(paths)
         return
     with ExitStack() as stack:
+        if len(paths) == 1 and not columns:
+            scores = stack.enter_context(_scores_alone(paths[0]))
+            if scores is not None:
+                yield scores
+                return
         files = [stack.enter_context(opened(path)) for path in paths]
         raws = [replace(raw_of(file, columns=columns), sha256=file.sha256) for file in files]
         yield raws[0] if len(raws) == 1 else _together(raws, files)
+
+
+@contextmanager
+def _scores_alone(path: Path) -> Iterator[RawPredictions | None]:
+    """Open an npy file of nothing but scores, which are read as they are gone through; None of any other file."""
+    with opened_array(path) as file:
+        if file is None:
+            yield None
+            return
+        from imagenet_errors.readers.numpy_files import scores_in_blocks
+
+        yield scores_in_blocks(file)
 
 
 def _together(raws: Sequence[RawPredictions], files: Sequence[Opened]) -> RawPredictions:

@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from imagenet_errors.readers.opened import ArrayFile
+
 
 class ScoreSource(Protocol):
     """A value for every class in every row, handed out in blocks so that nobody holds them all."""
@@ -25,7 +27,10 @@ class ScoreSource(Protocol):
         ...
 
     def chunks(self) -> Iterator[NDArray[np.floating[Any]]]:
-        """Yield float [m, C] blocks of consecutive rows, n rows in all; do not write to them."""
+        """Yield float [m, C] blocks of consecutive rows, n rows in all; do not write to them.
+
+        What is needed of a block after the next must be copied: they may share their memory.
+        """
         ...
 
 
@@ -76,7 +81,9 @@ class RawPredictions:
     candidates: tuple[Candidate, ...] = ()
     """Who may state the class, where several columns may; ``index`` and ``text`` are None then."""
     sha256: str = ""
-    """Of the bytes that were read."""
+    """Of the bytes that were read; empty as long as they are still ``unread``."""
+    unread: ArrayFile | None = None
+    """The file of ``scores``, where it is read and hashed only as they are gone through."""
     stored_as: str = ""
     """The type that the classes are stored in, where it cannot hold all of them: ``"uint8"``."""
     axis_labels: tuple[str, ...] | None = None

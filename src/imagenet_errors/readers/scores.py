@@ -8,13 +8,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.raw import RawPredictions, ScoreSource
 
 CHUNK_BYTES = 1 << 21
-"""Size of a block of rows, which is gone through several times: it should stay in a core's cache."""
+"""Size of a block of rows as it is stored; the first block is also what is looked at to tell what the columns are."""
+PIECE_BYTES = 1 << 20
+"""Size of the rows that are worked on at once: with what becomes of them they should stay in a core's cache."""
 _FEW = 8
 """Columns looked at first: of logits nearly every row has a negative value among so many."""
 SUM_TOLERANCE = 1e-2
@@ -104,23 +106,50 @@ def without_labels(raw: RawPredictions) -> RawPredictions:
 class Top1:
     """The best of each row of a block, m rows.
 
-    ``index`` int64 [m], -1 where the row is unusable; ``is_tied``, ``is_nan``, ``is_infinite`` bool [m].
+    ``index`` int64 [m], -1 where the row is unusable; ``largest`` [m] of the whole row; ``is_tied``, ``is_nan``,
+    ``is_infinite`` bool [m].
     """
 
     index: NDArray[np.int64]
+    largest: NDArray[np.floating[Any]]
     is_tied: NDArray[np.bool_]
     is_nan: NDArray[np.bool_]
     is_infinite: NDArray[np.bool_]
 
 
-def top1_from_scores(scores: NDArray[np.floating[Any]], *, axis_positions: NDArray[np.int64] | None = None) -> Top1:
+class Scratch:
+    """Memory for what is computed of a block and not kept: the next block writes to the same.
+
+    Fresh memory for each would come from the system a page at a time, and cost as much as what is computed in it.
+    """
+
+    def __init__(self) -> None:
+        self._held: dict[np.dtype[Any], tuple[object, NDArray[Any]]] = {}
+
+    def like(self, block: NDArray[Any], dtype: DTypeLike | None = None) -> NDArray[Any]:
+        """Return an array laid out as the block, of its type or another; what it held before is lost."""
+        wanted = block.dtype if dtype is None else np.dtype(dtype)
+        layout = block.shape, block.strides
+        held, array = self._held.get(wanted, (None, block))
+        if held != layout:
+            array = np.empty_like(block, dtype=wanted)
+            self._held[wanted] = layout, array
+        return array
+
+
+def top1_from_scores(
+    scores: NDArray[np.floating[Any]],
+    *,
+    axis_positions: NDArray[np.int64] | None = None,
+    scratch: Scratch | None = None,
+) -> Top1:
     """Find the top-1 of each row of scores [m, C], among the columns ``axis_positions`` [K] if given.
 
     The lowest index wins a tie. A NaN or +inf anywhere in a row makes it unusable (numpy's argmax would
     return the NaN's place, and 0, a tench, for a row of NaN); -inf is a masked class, fine beside others.
     ``index`` is the position within ``axis_positions``.
     """
-    kept = scores if axis_positions is None else scores[:, axis_positions]
+    kept = scores if axis_positions is None else np.take(scores, axis_positions, axis=1)
     every = np.arange(len(kept))
     index = np.argmax(kept, axis=1).astype(np.int64)
     best = kept[every, index]
@@ -128,26 +157,32 @@ def top1_from_scores(scores: NDArray[np.floating[Any]], *, axis_positions: NDArr
     is_nan = np.isnan(largest)
     is_infinite = ~is_nan & (np.isposinf(largest) | np.isneginf(best))
     usable = ~(is_nan | is_infinite)
-    others = kept.copy()
+    others = kept
+    if axis_positions is None:  # then it is no copy of ours
+        others = (scratch or Scratch()).like(scores)
+        np.copyto(others, scores)
     others[every, index] = -np.inf
     is_tied = usable & (others[every, np.argmax(others, axis=1)] == best)
-    return Top1(np.where(usable, index, -1), is_tied, is_nan, is_infinite)
+    return Top1(np.where(usable, index, -1), largest, is_tied, is_nan, is_infinite)
 
 
 def _confidence(
-    scores: NDArray[np.floating[Any]], at: NDArray[np.int64]
+    scores: NDArray[np.floating[Any]], at: NDArray[np.int64], largest: NDArray[np.floating[Any]], scratch: Scratch
 ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """Return the probability float32 [m] of column ``at`` [m] (-1: NaN); bool [m]: rows of probabilities."""
+    """Return the probability float32 [m] of column ``at`` [m] (-1: NaN); bool [m]: rows of probabilities.
+
+    ``largest`` [m]: of each row.
+    """
     value = scores[np.arange(len(scores)), np.maximum(at, 0)].astype(np.float64)
     with np.errstate(invalid="ignore", over="ignore"):
         is_probability = _are_probabilities(scores)
         logits = np.flatnonzero(~is_probability & (at >= 0))
         if logits.size:
             outputs = scores if logits.size == len(scores) else scores[logits]
-            largest = outputs[np.arange(len(outputs)), np.argmax(outputs, axis=1)]
-            shares = np.subtract(outputs, largest[:, None])
-            total = np.exp(shares, out=shares).astype(np.float64).sum(axis=1)
-            value[logits] = np.exp(value[logits] - largest) / total
+            shares = np.subtract(outputs, largest[logits, None], out=scratch.like(outputs))
+            exact = scratch.like(shares, np.float64)
+            np.copyto(exact, np.exp(shares, out=shares))
+            value[logits] = np.exp(value[logits] - largest[logits]) / exact.sum(axis=1)
     return np.where(at >= 0, value, np.nan).astype(np.float32), is_probability
 
 
@@ -189,22 +224,29 @@ class _Reduced:
     is_probability: NDArray[np.bool_]
 
 
+def _pieces(source: ScoreSource) -> Iterator[NDArray[np.floating[Any]]]:
+    for block in source.chunks():
+        step = max(1, PIECE_BYTES // max(1, block.shape[1] * block.itemsize))
+        yield from (block[start : start + step] for start in range(0, len(block), step))
+
+
 def _reduce(source: ScoreSource, columns: NDArray[np.int64], *, stated: NDArray[np.int64] | None) -> _Reduced:
     keep = None if np.array_equal(columns, np.arange(source.shape[1])) else columns
     blocks: list[tuple[NDArray[Any], ...]] = []
+    scratch = Scratch()
     start = 0
-    for scores in source.chunks():
-        best = top1_from_scores(scores, axis_positions=keep)
+    for scores in _pieces(source):
+        best = top1_from_scores(scores, axis_positions=keep, scratch=scratch)
         chosen = best.index
         if stated is not None:
             said = stated[start : start + len(scores)]
             chosen = np.where((said >= 0) & (best.index >= 0), said, best.index)
         at = np.where(chosen >= 0, columns[chosen], -1)
-        flags = (best.index, best.is_tied, best.is_nan, best.is_infinite)
-        blocks.append((*flags, chosen, *_confidence(scores, at)))
+        facts = (best.index, best.largest, best.is_tied, best.is_nan, best.is_infinite)
+        blocks.append((*facts, chosen, *_confidence(scores, at, best.largest, scratch)))
         start += len(scores)
-    index, tied, nan, infinite, *rest = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
-    return _Reduced(Top1(index, tied, nan, infinite), *rest)
+    index, largest, tied, nan, infinite, *rest = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    return _Reduced(Top1(index, largest, tied, nan, infinite), *rest)
 
 
 def reduce_scores(raw: RawPredictions, columns: NDArray[np.int64] | None = None) -> RawPredictions:
@@ -246,6 +288,8 @@ def reduce_scores(raw: RawPredictions, columns: NDArray[np.int64] | None = None)
         notes=(*raw.notes, *_notes(raw, found, n_columns=columns.size, stated=stated)),
         scores=None,
         axis_labels=None,
+        sha256=raw.sha256 if raw.unread is None else raw.unread.sha256,
+        unread=None,
     )
 
 
