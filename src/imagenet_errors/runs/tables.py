@@ -99,17 +99,19 @@ class RunTables:
     def cases(self) -> ErrorCases:
         """The distinct cases that any of the models made."""
         model, image = np.nonzero(self.error_type > 0)
-        made = self.prediction[model, image]
-        codes, first, of = np.unique(case_codes(image, made), return_index=True, return_inverse=True)
-        order = np.argsort(of, kind="stable")
+        codes = case_codes(image, self.prediction[model, image])
+        order = np.argsort(codes, kind="stable")
+        starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+        model, image = model[order], image[order]
+        first = model[starts], image[starts]
         return ErrorCases(
-            image=image[first],
-            prediction=made[first],
-            error_type=self.error_type[model[first], image[first]],
-            explanation=self._sentences(model[first], image[first]),
-            offsets=np.concatenate(([0], np.cumsum(np.bincount(of, minlength=len(codes))))),
-            makers=model[order].astype(np.int16),
-            confidence=self.confidence[model, image][order],
+            image=first[1],
+            prediction=self.prediction[first],
+            error_type=self.error_type[first],
+            explanation=self._sentences(*first),
+            offsets=np.append(starts, len(order)),
+            makers=model.astype(np.int16),
+            confidence=self.confidence[model, image],
         )
 
     def _sentences(self, model: NDArray[np.integer], image: NDArray[np.integer]) -> pa.StringArray:
@@ -159,12 +161,13 @@ def _figures(run: Path, models: tuple[str, ...]) -> Figures:
     place_of = {model: place for place, model in enumerate(models)}
     rows = _rows_of(run, "distribution")
     groups = tuple(dict.fromkeys(row["group"] for row in rows))
+    group_of, kind_of = ({name: place for place, name in enumerate(names)} for names in (groups, ERROR_TYPES))
     counts, least, most = np.zeros((3, len(models), len(groups), len(ERROR_TYPES)), dtype=np.int64)
     ran = np.zeros(len(ERROR_TYPES), dtype=np.bool_)
     for row in rows:
         if row["model"] in place_of and row["count"] is not None:
-            kind = ERROR_TYPES.index(row["error_type"])
-            place = (place_of[row["model"]], groups.index(row["group"]), kind)
+            kind = kind_of[row["error_type"]]
+            place = (place_of[row["model"]], group_of[row["group"]], kind)
             counts[place] = row["count"]
             least[place], most[place] = row.get("count_min", row["count"]), row.get("count_max", row["count"])
             ran[kind] = True
@@ -172,7 +175,7 @@ def _figures(run: Path, models: tuple[str, ...]) -> Figures:
     for row in _rows_of(run, "accuracy"):
         for name in ACCURACIES if row["model"] in place_of else ():
             if row[name] is not None:
-                accuracies[name][place_of[row["model"]], groups.index(row["group"])] = row[name]
+                accuracies[name][place_of[row["model"]], group_of[row["group"]]] = row[name]
     facts = {row["model"]: row for row in _rows_of(run, "summary")}
     return Figures(groups, counts, least, most, ran, accuracies, tuple(facts.get(model, {}) for model in models))
 
@@ -206,15 +209,16 @@ def _side_by_side(
     label = np.full(len(names), -1, dtype=np.int16)
     accepted_from = np.zeros((2, len(names)), dtype=np.int64)
     whole = np.arange(len(names))
-    places = []
+    rows = []
     for model, file in enumerate(files):
-        images = whole if file["file_name"] is names else _images(file["file_name"], names)
+        has_all = file["file_name"] is names
+        images: Any = slice(None) if has_all else _images(file["file_name"], names)
         error_type[model, images] = _type_codes(file["error_type"], run)
         prediction[model, images] = file["prediction"].to_numpy()
         confidence[model, images] = pc.fill_null(file["confidence"], float("nan")).to_numpy()
         label[images] = file["target"].to_numpy()
-        accepted_from[0, images], accepted_from[1, images] = model, np.arange(len(images))
-        places.append(images if images is whole else _turned(images, len(names)))
+        accepted_from[0, images], accepted_from[1, images] = model, whole[: len(file["target"])]
+        rows.append(whole if has_all else _turned(images, len(names)))
     return RunTables(
         folder=run,
         manifest=manifest,
@@ -227,7 +231,7 @@ def _side_by_side(
         confidence=confidence,
         figures=figures,
         sentences=tuple(file["explanation"] for file in files),
-        rows=tuple(places),
+        rows=tuple(rows),
     )
 
 
@@ -253,10 +257,11 @@ def _turned(images: NDArray[np.int64], n_images: int) -> NDArray[np.int64]:
 
 def _type_codes(written: pa.DictionaryArray, run: Path) -> NDArray[np.int8]:
     """Return places in ERROR_TYPES."""
-    codes = pc.index_in(written.dictionary, value_set=pa.array(ERROR_TYPES)).take(written.indices)
-    if codes.null_count:
+    places = pc.fill_null(pc.index_in(written.dictionary, value_set=pa.array(ERROR_TYPES)), -1).to_numpy()
+    codes: NDArray[np.int8] = places.astype(np.int8)[pc.fill_null(written.indices, 0).to_numpy()]
+    if written.null_count or (codes < 0).any():
         raise InputError(run, "has error types that this version does not know", fix="Evaluate again.")
-    return np.asarray(codes.to_numpy(), dtype=np.int8)
+    return codes
 
 
 def _accepted(written: list[pa.ListArray], accepted_from: NDArray[np.int64]) -> Ragged:

@@ -7,7 +7,7 @@ import pytest
 
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.report.looks import most_percent
-from imagenet_errors.report.page.scatter import HEIGHT, WIDTH, mark, panels, trends
+from imagenet_errors.report.page.scatter import HEIGHT, WIDTH, marks, panels, trends
 from imagenet_errors.report.points import BOUNDED, UNKNOWN, Points
 
 
@@ -36,7 +36,7 @@ def test_more_accurate_is_further_right_and_more_severe_is_higher():
 
 def test_the_mark_lies_on_its_own_dot():
     panel = panels(OURS, None)[0]
-    found = mark(panel, OURS, 1)
+    found = marks(panel, OURS)[1]
     assert (found.x, found.y) == places(panel.ours)[1]
     assert (found.accuracy, found.portion, found.expected) == (90, 40, None)
 
@@ -53,8 +53,8 @@ def test_what_the_published_line_expects_is_told():
     published = points(*[(70 + step, 60 - step) for step in range(20)])
     panel = panels(OURS, published)[0]
     ours = points((75.0, 30))
-    assert mark(panel, ours, 0).expected == pytest.approx(55)
-    assert mark(panel, points((60, 30)), 0).expected is None
+    assert marks(panel, ours)[0].expected == pytest.approx(55)
+    assert marks(panel, points((60, 30)))[0].expected is None
 
 
 def test_severe_errors_have_a_line_on_either_side_of_90():
@@ -68,7 +68,7 @@ def test_a_model_without_multi_label_errors_has_no_mark():
     nothing = Points.measured(("m",), none, mla=level, top1=level, facts={})
     panel = panels(nothing, None)[0]
     assert panel.ours == ""
-    assert mark(panel, nothing, 0) is None
+    assert marks(panel, nothing)[0] is None
 
 
 def test_what_hangs_on_missing_evidence_is_drawn_together_or_within_bounds():
@@ -80,7 +80,7 @@ def test_what_hangs_on_missing_evidence_is_drawn_together_or_within_bounds():
     drawn = panels(ours, points(*[(70 + step, 60 - step) for step in range(20)]))
     assert drawn[0].error_types == ("fine_grained_oov", "model_failure")
     assert ("fine_grained_oov",) not in [panel.error_types for panel in drawn]
-    assert mark(drawn[0], ours, 0).portion == pytest.approx(40)
+    assert marks(drawn[0], ours)[0].portion == pytest.approx(40)
 
 
 def bent(n_models=60):
@@ -120,6 +120,6 @@ def test_a_bound_above_the_axis_is_cut_and_says_so():
     counts[:, :, fine] -= 5
     ours = Points(whole.models, counts, counts, most, state, whole.mla, whole.top1, {})
     panel = next(panel for panel in panels(ours, None) if panel.error_types == ("fine_grained_oov",))
-    found = mark(panel, ours, 0)
+    found = marks(panel, ours)[0]
     assert found.bounds == (5, 60)
     assert found.is_cut  # the axis ends at 32 %

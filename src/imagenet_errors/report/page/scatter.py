@@ -183,19 +183,20 @@ def severe_slopes(points: Points) -> list[float]:
     return [line.slope for line in lines if line is not None]
 
 
-def mark(panel: Panel, ours: Points, model: int) -> Mark | None:
-    """Return where one of our models lies; None if it has no multi-label accuracy or no such errors."""
-    accuracy = float(ours.accuracy(_AMONG)[model])
-    portion = float(ours.portions(panel.error_types, among=_AMONG)[model])
+def marks(panel: Panel, ours: Points) -> list[Mark | None]:
+    """Return where each of our models lies; None if it has no multi-label accuracy or no such errors."""
+    low, high = ours.bounds(panel.error_types[0], among=_AMONG)
+    columns = (ours.accuracy(_AMONG), ours.portions(panel.error_types, among=_AMONG), low, high)
+    return [_mark(panel, *figures) for figures in zip(*(column.tolist() for column in columns), strict=True)]
+
+
+def _mark(panel: Panel, accuracy: float, portion: float, low: float, high: float) -> Mark | None:
     if not np.isfinite(accuracy):
         return None
     if np.isfinite(portion):
         x, y = _x(accuracy, panel.scale), _y(portion, panel.scale)
         return Mark(panel, x, y, accuracy, portion, _expected(panel, accuracy))
-    if len(panel.error_types) > 1:
-        return None
-    low, high = (float(bound[model]) for bound in ours.bounds(panel.error_types[0], among=_AMONG))
-    if not np.isfinite(high):
+    if len(panel.error_types) > 1 or not np.isfinite(high):
         return None
     ends = _y(low, panel.scale), _y(high, panel.scale)
     return Mark(panel, _x(accuracy, panel.scale), ends[1], accuracy, portion, None, *ends, bounds=(low, high))

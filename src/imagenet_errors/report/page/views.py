@@ -21,7 +21,7 @@ from imagenet_errors.report.factors import FactorRates, Factors, factor_rates
 from imagenet_errors.report.fits import fit_line
 from imagenet_errors.report.fix_first import Excess, Lead, Severities, Situation, excesses, leads, not_worth
 from imagenet_errors.report.looks import SEVERE, Look, looks
-from imagenet_errors.report.page.scatter import Mark, Panel, mark
+from imagenet_errors.report.page.scatter import Mark, Panel, marks
 from imagenet_errors.report.points import BOUNDED, EXACT, UNKNOWN, Points, comparable, is_like_published
 from imagenet_errors.runs.tables import NOT_EVALUATED, RunTables
 
@@ -220,6 +220,12 @@ class Setting:
         return Severities(self.run, self.severe, self.superclasses, len(self.labels))
 
     @cached_property
+    def marks(self) -> tuple[tuple[Mark, ...], ...]:
+        """Each model's marks in the panels that it has one in."""
+        of_models = zip(*(marks(panel, self.beside) for panel in self.panels), strict=True)
+        return tuple(tuple(mark for mark in of_panels if mark is not None) for of_panels in of_models)
+
+    @cached_property
     def own_groups(self) -> NDArray[np.bool_]:
         """bool [G, I]: the groups of every image's own label."""
         return np.stack([self.labels.in_group(group)[self.run.label] for group in self.ours.groups])
@@ -282,7 +288,6 @@ def model_view(setting: Setting, model: int) -> ModelView:
     run, ours = setting.run, setting.ours
     situation = Situation(setting.severities, model)
     accuracies = {name: _known(values[model, 0]) for name, values in run.figures.accuracies.items()}
-    marks = (mark(panel, setting.beside, model) for panel in setting.panels)
     mla = float(ours.mla[model, 0])
     return ModelView(
         place=model,
@@ -297,7 +302,7 @@ def model_view(setting: Setting, model: int) -> ModelView:
         groups=_group_accuracies(setting, model),
         bars=bars(ours, model),
         rows=_rows(setting, model),
-        marks=tuple(one for one in marks if one is not None),
+        marks=setting.marks[model],
         rank=_rank(ours, mla),
         published_rank=None if setting.published is None else _rank(setting.published, mla),
         leads=leads(situation),
