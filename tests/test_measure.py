@@ -1,5 +1,8 @@
 """Counts add up, portions are shares of errors, and accuracies are averages over the original classes."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -13,6 +16,7 @@ from imagenet_errors.measure import (
     class_average,
     group_membership,
     measure,
+    sign_test,
     strata,
     wilson,
 )
@@ -165,3 +169,26 @@ def test_rates_have_their_intervals_together_and_of_nothing_nothing_is_known():
 
 def test_an_interval_of_95_percent_leaves_as_much_on_either_side():
     assert pytest.approx(stats.norm.ppf(0.975), rel=1e-14) == NORMAL_975
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [(0, 0), (0, 1), (3, 9), (10, 10), (0, 40), (250, 300), (1200, 1000)], ids=str
+)
+def test_the_sign_test_is_exact(first, second):
+    expected = stats.binomtest(first, first + second).pvalue if first + second else 1.0
+    assert sign_test(first, second) == pytest.approx(expected, rel=1e-9)
+
+
+def test_what_scipy_imports_for_nothing_stays_unloaded_until_it_is_used():
+    code = """
+import sys
+import numpy
+from imagenet_errors.measure import special_functions
+assert special_functions().bdtr(1, 2, 0.5) == 0.75
+assert "numpy.f2py.crackfortran" not in sys.modules
+assert "unittest" not in sys.modules
+numpy.testing.assert_equal(1, 1)
+from numpy.f2py import crackfortran
+assert numpy.f2py.crackfortran is crackfortran
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

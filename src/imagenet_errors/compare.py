@@ -6,7 +6,6 @@ Source: McNemar 1947 (paired test of two classifiers on the same images), in its
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from imagenet_errors.chain import COUNTS_AS, ERROR_TYPES
 from imagenet_errors.datasets import IMAGENET
+from imagenet_errors.measure import sign_test
 from imagenet_errors.problems import InputError
 from imagenet_errors.runs.tables import RunTables, load_run_tables
 
@@ -78,9 +78,7 @@ class ModelComparison:
 
 def mcnemar(only_first: int, only_second: int) -> PairedTest:
     """Return the exact two-sided test that both kinds of discordant images are equally likely."""
-    n_discordant = only_first + only_second
-    tail = sum(comb(n_discordant, k) for k in range(min(only_first, only_second) + 1))
-    return PairedTest(only_first, only_second, min(1.0, 2 * tail / 2**n_discordant))
+    return PairedTest(only_first, only_second, sign_test(only_first, only_second))
 
 
 def parse_side(text: str) -> tuple[Path, str | None]:

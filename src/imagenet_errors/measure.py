@@ -5,8 +5,10 @@ Source: Shankar et al. 2020 (multi-label accuracy, averaged per class); Peychev 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import LazyLoader, find_spec, module_from_spec
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from numpy.typing import NDArray
 
 from imagenet_errors.chain import COUNTS_AS, ERROR_TYPES
 from imagenet_errors.labels import LabelSpace
+from imagenet_errors.shipped import needs
 from imagenet_errors.tables import Ragged
 
 _FORGIVEN = {
@@ -181,6 +184,18 @@ def wilson(hits: NDArray[Any] | int, n: NDArray[Any] | int) -> tuple[Any, Any]:
     return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)
 
 
+def sign_test(n_first: NDArray[Any] | int, n_second: NDArray[Any] | int) -> Any:
+    """Return the exact two-sided probability of a split at least as uneven as this, were both equally likely.
+
+    Numbers or arrays of them; 1 for an empty split.
+
+    Source: McNemar 1947 (paired test of proportions), in its exact form.
+    """
+    total, fewer = np.add(n_first, n_second), np.minimum(n_first, n_second)
+    p = np.minimum(1.0, 2 * special_functions().bdtr(fewer, total, 0.5))
+    return float(p) if np.ndim(p) == 0 else p
+
+
 def rank_correlation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
     """Return Spearman's rank correlation of two columns [M], ties sharing a rank; NaN where undefined."""
     defined = ~(np.isnan(a) | np.isnan(b))
@@ -196,3 +211,22 @@ def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     last = np.cumsum(n_equal)
     ranks: NDArray[np.float64] = (last - (n_equal - 1) / 2)[place]
     return ranks
+
+
+def special_functions() -> Any:
+    """Return scipy's special functions; they take longer to load than the page's other libraries together."""
+    _leave_unloaded("f2py", "testing")
+    return needs("scipy.special", extra="report")
+
+
+def _leave_unloaded(*names: str) -> None:
+    """Let numpy's modules of these names load when something of them is used.
+
+    scipy imports all that numpy has by a star, its tools for Fortran and for tests with it, and uses none of these.
+    """
+    for name in names:
+        if f"numpy.{name}" not in sys.modules and (spec := find_spec(f"numpy.{name}")) and spec.loader:
+            spec.loader = LazyLoader(spec.loader)
+            module = sys.modules[spec.name] = module_from_spec(spec)
+            setattr(np, name, module)
+            spec.loader.exec_module(module)

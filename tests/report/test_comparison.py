@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binomtest
 from sklearn.metrics import cohen_kappa_score
 
 from imagenet_errors.chain import ERROR_TYPES
@@ -13,7 +12,6 @@ from imagenet_errors.report.comparison import (
     all_peers,
     compare,
     consensus,
-    sign_test,
     whole_models,
 )
 from imagenet_errors.runs.tables import load_run_tables
@@ -62,14 +60,6 @@ def test_fixed_is_what_the_other_gets_right_and_an_overlap_is_still_an_error_of_
 def test_severe_errors_of_one_model_alone_are_counted(run, both):
     a, b = both.error_type_a == "model_failure", both.error_type_b == "model_failure"
     assert compare(run, 0, 1).severe_only == ((a & ~b).sum(), (b & ~a).sum())
-
-
-@pytest.mark.parametrize(
-    ("first", "second"), [(0, 0), (0, 1), (3, 9), (10, 10), (0, 40), (250, 300), (1200, 1000)], ids=str
-)
-def test_the_sign_test_is_exact(first, second):
-    expected = binomtest(first, first + second).pvalue if first + second else 1.0
-    assert sign_test(first, second) == pytest.approx(expected, rel=1e-9)
 
 
 def test_every_pair_is_compared_once(made_run):

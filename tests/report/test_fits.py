@@ -1,8 +1,5 @@
 """Lines and their bands agree with scipy's."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -70,18 +67,3 @@ def test_counts_have_the_exact_poisson_interval(hits):
     low, high = poisson(np.array(hits))
     assert stats.poisson.sf(hits - 1, low) == pytest.approx(0.025) if hits else low == 0
     assert stats.poisson.cdf(hits, high) == pytest.approx(0.025)
-
-
-def test_what_scipy_imports_for_nothing_stays_unloaded_until_it_is_used():
-    code = """
-import sys
-import numpy
-from imagenet_errors.report.fits import special_functions
-assert special_functions().bdtr(1, 2, 0.5) == 0.75
-assert "numpy.f2py.crackfortran" not in sys.modules
-assert "unittest" not in sys.modules
-numpy.testing.assert_equal(1, 1)
-from numpy.f2py import crackfortran
-assert numpy.f2py.crackfortran is crackfortran
-"""
-    subprocess.run([sys.executable, "-c", code], check=True)

@@ -11,7 +11,7 @@ from scipy.stats import binomtest, spearmanr
 import toy
 from imagenet_errors.chain import DEFAULT_ORDER, ERROR_TYPES, build_chain
 from imagenet_errors.inputs import Basis
-from imagenet_errors.report.comparison import sign_test
+from imagenet_errors.measure import sign_test
 from imagenet_errors.study.effects import (
     ModelErrors,
     VariantOutcome,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imagenet_errors.chain import COUNTS_AS, ERROR_TYPES
-from imagenet_errors.report.fits import sign_test as sign_test
+from imagenet_errors.measure import sign_test
 from imagenet_errors.report.looks import SEVERE
 from imagenet_errors.runs.tables import NOT_EVALUATED, RunTables
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
-from importlib.util import LazyLoader, find_spec, module_from_spec
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from imagenet_errors.measure import special_functions
 from imagenet_errors.shipped import needs
 
 TWO_PIECE_SPLIT = 90.0
@@ -102,35 +101,6 @@ def poisson(hits: NDArray[Any]) -> tuple[Floats, Floats]:
     return low, special.gammaincinv(hits + 1, 0.975)
 
 
-def sign_test(n_first: NDArray[Any] | int, n_second: NDArray[Any] | int) -> Any:
-    """Return the exact two-sided probability of a split at least as uneven as this, were both equally likely.
-
-    Numbers or arrays of them; 1 for an empty split.
-    """
-    total, fewer = np.add(n_first, n_second), np.minimum(n_first, n_second)
-    p = np.minimum(1.0, 2 * special_functions().bdtr(fewer, total, 0.5))
-    return float(p) if np.ndim(p) == 0 else p
-
-
 def _known(x: Floats, y: Floats) -> tuple[Floats, Floats]:
     known = np.isfinite(x) & np.isfinite(y)
     return x[known], y[known]
-
-
-def special_functions() -> Any:
-    """Return scipy's special functions; they take longer to load than the page's other libraries together."""
-    _leave_unloaded("f2py", "testing")
-    return needs("scipy.special", extra="report")
-
-
-def _leave_unloaded(*names: str) -> None:
-    """Let numpy's modules of these names load when something of them is used.
-
-    scipy imports all that numpy has by a star, its tools for Fortran and for tests with it, and uses none of these.
-    """
-    for name in names:
-        if f"numpy.{name}" not in sys.modules and (spec := find_spec(f"numpy.{name}")) and spec.loader:
-            spec.loader = LazyLoader(spec.loader)
-            module = sys.modules[spec.name] = module_from_spec(spec)
-            setattr(np, name, module)
-            spec.loader.exec_module(module)

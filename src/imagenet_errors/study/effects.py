@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.inputs import Basis
-from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, rank_correlation
+from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, rank_correlation, sign_test
 from imagenet_errors.mistakes import Mistakes
-from imagenet_errors.report.comparison import sign_test
 from imagenet_errors.study.outcomes import (
     FAILURE,
     OOV,

@@ -24,10 +24,10 @@ import numpy as np
 from imagenet_errors.datasets import Dataset
 from imagenet_errors.evidence.superclasses import Superclasses, load_superclasses
 from imagenet_errors.files import written_whole
+from imagenet_errors.measure import special_functions
 from imagenet_errors.prepared import cache_folder
 from imagenet_errors.problems import InputError, without_folders
 from imagenet_errors.report.factors import read_factors
-from imagenet_errors.report.fits import special_functions
 from imagenet_errors.report.looks import look_of, looks
 from imagenet_errors.report.page.explained import (
     explained_run,
