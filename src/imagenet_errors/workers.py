@@ -113,16 +113,12 @@ def beside(
         return own(), [work(thing) for thing in things]
     found: list[Own] = []
 
-    def meanwhile() -> None:
-        with one_blas_thread():
-            found.append(own())
-
     if _forks():
-        answers = list(_forked(work, things, n_workers, meanwhile=meanwhile))
+        answers = list(_forked(work, things, n_workers, meanwhile=lambda: found.append(own())))
     else:
-        with ThreadPoolExecutor(n_workers) as pool:
+        with one_blas_thread(), ThreadPoolExecutor(n_workers) as pool:
             waiting = pool.map(work, things)
-            meanwhile()
+            found.append(own())
             answers = list(waiting)
     return found[0], answers
 
@@ -146,9 +142,10 @@ def _forked(
 ) -> Iterator[Answer]:
     workers: list[_Worker] = []
     try:
-        for _ in range(n_workers):
-            workers.append(_start(work, things, workers))
-        yield from _answers(workers, len(things), meanwhile)
+        with one_blas_thread():  # in the workers, too, for they are forked here
+            for _ in range(n_workers):
+                workers.append(_start(work, things, workers))
+            yield from _answers(workers, len(things), meanwhile)
     finally:
         for worker in workers:
             worker.line.close()
@@ -172,7 +169,7 @@ def _start(work: Callable[[Thing], Answer], things: Sequence[Thing], others: Seq
 
 
 def one_blas_thread() -> Any:
-    """Let matrix products take one thread each from now on, or within this as a context, where work is shared out.
+    """Let matrix products take one thread each within this context, where work is shared out.
 
     BLAS would part small products among threads of its own and wait for them: on a busy machine ten times the work.
     """
@@ -195,7 +192,6 @@ def _serve(work: Callable[[Thing], Answer], things: Sequence[Thing], line: Conne
         leave_signals()
         gc.freeze()  # what was loaded before is not gone through again
         pa.set_cpu_count(1)
-        one_blas_thread()
         while True:
             place = line.recv()
             reply: tuple[int, Answer | None, Exception | None]

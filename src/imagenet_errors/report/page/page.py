@@ -349,9 +349,12 @@ def _addresses(setting: Setting) -> Any:
     def quoted(text: str) -> str:
         return quote(text, safe="", errors="replace")
 
+    @cache
+    def part(key: str, value: str | int) -> str:
+        return f"&{key}={quoted(names[key][int(value)] if key in names else str(value))}"
+
     def address(model: str, question: Mapping[str, str | int]) -> str:
-        asked = {key: names[key][int(value)] if key in names else str(value) for key, value in question.items()}
-        return "#" + "&".join(f"{key}={quoted(text)}" for key, text in ({"model": model} | asked).items())
+        return f"#model={quoted(model)}" + "".join([part(*asked) for asked in question.items()])
 
     return address
 
