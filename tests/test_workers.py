@@ -68,17 +68,22 @@ def test_own_work_is_done_here_and_things_are_answered_in_order(jobs, monkeypatc
         assert (os.getpid() in {pid for _, pid in answers}) == (jobs == "1")
 
 
+@forks
 @pytest.mark.parametrize("at", ["own", "worker"])
-def test_a_fault_in_own_work_or_beside_it_is_raised_and_no_worker_stays(at):
-    def faulty(where):
+def test_a_fault_in_own_work_or_beside_it_is_raised_and_no_worker_stays(at, tmp_path):
+    def begin_then_fail(where):
+        if where == "worker":
+            (tmp_path / "begun").write_text(str(os.getpid()))
+            (tmp_path / "begun").rename(tmp_path / "pid")
+        while not (tmp_path / "pid").exists():
+            time.sleep(0.01)
         if where == at:
             raise InputError("vit.csv", "is empty", fix="Write it again.")
-        return os.getpid()
 
     with pytest.raises(InputError, match=r"vit\.csv: is empty"):
-        beside(faulty, ["worker"], lambda: faulty("own"))
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+        beside(begin_then_fail, ["worker"], lambda: begin_then_fail("own"))
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
 @forks
