@@ -8,9 +8,10 @@ stage which ran explains, so that groups compare.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -35,8 +36,7 @@ Rows = NDArray[np.int64]
 """Images by their places in the run, ascending."""
 
 
-@dataclass(frozen=True)
-class Lead:
+class Lead(msgspec.Struct, frozen=True):
     """A group of errors: how many, how many were expected, how much accuracy they cost, and how to see them.
 
     ``kind`` says what the group is: superclass, class, pair, peers, sure, unique, nearly_all or label_issue. What is
@@ -263,11 +263,10 @@ def _group_lead(situation: Situation, row: Excess) -> Lead:
     group = situation.severe[is_member]
     kind = "peers" if row.over == "peers" else {"label": "class"}.get(row.key, row.key)
     lead = situation.lead(kind, group, {row.key: row.place}, bounds=(row.expected, row.low, row.high))
-    return replace(lead, n_images=row.n_images)
+    return msgspec.structs.replace(lead, n_images=row.n_images)
 
 
-@dataclass(frozen=True)
-class Excess:
+class Excess(msgspec.Struct, frozen=True):
     """A class or superclass (``key``: label or superclass, at ``place``) with its severe errors over those expected."""
 
     key: str
@@ -336,7 +335,7 @@ def _sure_lead(situation: Situation) -> Lead | None:
     low, high = poisson(np.array(n_wrong))
     bounds = (promised, float(low) - promised, float(high) - promised)
     lead = situation.lead("sure", group, {"from": round(100 * SURE)}, bounds=bounds)
-    return replace(lead, n_images=int(is_sure.sum()), n_compared=n_wrong)
+    return msgspec.structs.replace(lead, n_images=int(is_sure.sum()), n_compared=n_wrong)
 
 
 def _unique_lead(situation: Situation) -> Lead | None:

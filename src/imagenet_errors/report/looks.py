@@ -8,8 +8,9 @@ kind share out the span between that kind's two shades.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+import msgspec
 
 from imagenet_errors.chain import COUNTS_AS, ERROR_TYPES, STAGES
 
@@ -59,8 +60,7 @@ _MOST_PERCENT = {
 }
 
 
-@dataclass(frozen=True)
-class Look:
+class Look(msgspec.Struct, frozen=True):
     """One error type: its name (the one spelling), meaning, colours on a light and on a dark ground.
 
     ``is_hatched``: drawn with a hatch, so that it differs from its neighbour of the same kind without colour too.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -22,16 +22,14 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 36, 10, 10, 32
 _AMONG = "multi_label"
 
 
-@dataclass(frozen=True)
-class Tick:
+class Tick(msgspec.Struct, frozen=True):
     """A place on an axis and what stands there."""
 
     at: float
     text: str
 
 
-@dataclass(frozen=True, eq=False)
-class Trend:
+class Trend(msgspec.Struct, frozen=True, eq=False):
     """What a cloud of models does along the accuracy: a line, x and y float64 [2], or a curve, [k]; x ascends."""
 
     x: NDArray[np.float64]
@@ -48,8 +46,7 @@ class Trend:
         return float(np.interp(accuracy, self.x, self.y)) if inside else None
 
 
-@dataclass(frozen=True)
-class Panel:
+class Panel(msgspec.Struct, frozen=True):
     """The plot of one error type, or of several whose share is exact only together; the same for every model of a page.
 
     ``published``, ``ours`` and ``lines`` are path data of dots and trends; ``trends`` of the published models.
@@ -75,8 +72,7 @@ class Panel:
         return SEVERE in self.error_types
 
 
-@dataclass(frozen=True)
-class Mark:
+class Mark(msgspec.Struct, frozen=True):
     """One model on a panel: where, its figures in percent, and what published models of its accuracy have.
 
     ``low`` and ``high`` are the heights of its bounds where evidence was partial; its ``portion`` is NaN then, and it

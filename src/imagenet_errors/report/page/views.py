@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -35,8 +36,7 @@ _NUMBERS = (
 )
 
 
-@dataclass(frozen=True)
-class Headline:
+class Headline(msgspec.Struct, frozen=True):
     """``claim`` continues the model's name; the counts share out its errors by what they count as.
 
     ``n_open`` errors are of types that depend on missing evidence, ``open_types``; then ``severe`` lies between
@@ -119,8 +119,7 @@ def in_words(share: float) -> str:
     return f"about one in {_NUMBERS[round(1 / share)]} is"
 
 
-@dataclass(frozen=True)
-class Segment:
+class Segment(msgspec.Struct, frozen=True):
     """A part of a bar; ``is_open``: its ``text`` gives bounds, since evidence was missing."""
 
     look: Look
@@ -130,8 +129,7 @@ class Segment:
     is_open: bool = False
 
 
-@dataclass(frozen=True)
-class Bar:
+class Bar(msgspec.Struct, frozen=True):
     """A group's top-1 errors by type."""
 
     group: str
@@ -140,8 +138,7 @@ class Bar:
     segments: tuple[Segment, ...]
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(msgspec.Struct, frozen=True):
     """One error type over all groups: counts and shares as text, with bounds where evidence was missing."""
 
     look: Look
@@ -151,8 +148,7 @@ class Row:
     not_run: str
 
 
-@dataclass(frozen=True)
-class Rank:
+class Rank(msgspec.Struct, frozen=True):
     """The model's place among others: how many of ``n`` have a lower accuracy; its place from the best."""
 
     place: int
@@ -160,8 +156,7 @@ class Rank:
     n_below: int
 
 
-@dataclass(frozen=True)
-class GroupAccuracy:
+class GroupAccuracy(msgspec.Struct, frozen=True):
     """A group's accuracies: of images with any accepted label in it, and of those whose own label is in it."""
 
     group: str
@@ -171,8 +166,7 @@ class GroupAccuracy:
     mla_own: float | None
 
 
-@dataclass(frozen=True)
-class Confusion:
+class Confusion(msgspec.Struct, frozen=True):
     """``count`` images of class ``label`` were taken for ``prediction``."""
 
     label: int
@@ -243,8 +237,7 @@ class Setting:
         return {}
 
 
-@dataclass(frozen=True)
-class ModelView:
+class ModelView(msgspec.Struct, frozen=True):
     """All that the page says of one model."""
 
     place: int
@@ -423,8 +416,7 @@ def confusions(run: RunTables, model: int, *, most: int) -> dict[str, list[Confu
     return found
 
 
-@dataclass(frozen=True)
-class Bin:
+class Bin(msgspec.Struct, frozen=True):
     """Answers of like confidence: ``low`` to ``high``, how many of each error type (shares of the bin's answers)."""
 
     low: float
@@ -435,8 +427,7 @@ class Bin:
     segments: tuple[Segment, ...]
 
 
-@dataclass(frozen=True)
-class Calibration:
+class Calibration(msgspec.Struct, frozen=True):
     """Confidence against being right: by bins, and the mean gap (expected calibration error) by accepted labels.
 
     Source: Guo et al. 2017 (expected calibration error).
@@ -472,8 +463,7 @@ def _bin(number: int, counts: NDArray[np.int64], total: float, is_right: NDArray
     return Bin(number / N_BINS, (number + 1) / N_BINS, n, total / n, float(counts[is_right].sum() / n), segments)
 
 
-@dataclass(frozen=True)
-class RunView:
+class RunView(msgspec.Struct, frozen=True):
     """What the page says of all models together.
 
     ``slope`` is how the share of ``severe`` among multi-label errors changes, in percentage points a point of MLA, over
@@ -520,8 +510,7 @@ def run_view(setting: Setting) -> RunView | None:
     )
 
 
-@dataclass(frozen=True)
-class ModelRow:
+class ModelRow(msgspec.Struct, frozen=True):
     """One row of the table of models: figures as text with what they sort by, facts, and a bar."""
 
     name: str
