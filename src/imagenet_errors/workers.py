@@ -88,7 +88,7 @@ def in_turn(work: Callable[[Thing], Answer], things: Sequence[Thing], *, most: i
     n_workers = min(n_jobs(), len(things), n_jobs() if most is None else most)
     if n_workers <= 1:
         yield from map(work, things)
-    elif _forks():
+    elif forks():
         yield from _forked(work, things, n_workers)
     else:
         with ThreadPoolExecutor(n_workers) as pool:
@@ -113,7 +113,7 @@ def beside(
         return own(), [work(thing) for thing in things]
     found: list[Own] = []
 
-    if _forks():
+    if forks():
         answers = list(_forked(work, things, n_workers, meanwhile=lambda: found.append(own())))
     else:
         with one_blas_thread(), ThreadPoolExecutor(n_workers) as pool:
@@ -123,7 +123,8 @@ def beside(
     return found[0], answers
 
 
-def _forks() -> bool:
+def forks() -> bool:
+    """Tell whether workers are processes here; else they are threads."""
     return sys.platform == "linux" and threading.current_thread() is threading.main_thread()
 
 

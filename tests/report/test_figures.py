@@ -17,6 +17,7 @@ from imagenet_errors.report.figures import (
 )
 from imagenet_errors.report.looks import most_percent
 from imagenet_errors.report.points import FACTS, UNKNOWN, Points, categories, read_published
+from imagenet_errors.workers import JOBS_VARIABLE
 
 
 def points(n_models=30, *, mla=(70, 98), name="m"):
@@ -205,9 +206,10 @@ def test_an_svg_says_what_it_shows_to_those_who_cannot_see_it(tmp_path):
     assert "<desc>12 models; share of multi-object images among top-1 errors" in text
 
 
-def test_several_processes_draw_the_same_files(tmp_path):
+def test_several_processes_draw_the_same_files(tmp_path, monkeypatch):
     only = ("class_overlap", "multi_object", "fine_grained")
-    for folder, jobs in (("one", 1), ("two", 2)):
-        write_figures(FigureRequest(points(12), tmp_path / folder, formats=("svg",), only=only), jobs=jobs)
+    for folder, jobs in (("one", "1"), ("two", "2")):
+        monkeypatch.setenv(JOBS_VARIABLE, jobs)
+        write_figures(FigureRequest(points(12), tmp_path / folder, formats=("svg",), only=only))
     for path in (tmp_path / "one").rglob("*.svg"):
         assert path.read_bytes() == (tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes()

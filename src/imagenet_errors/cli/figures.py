@@ -71,7 +71,6 @@ def figures(
     from imagenet_errors.report.factors import rates_of_run
     from imagenet_errors.report.figures import points_to_draw, write_figures
     from imagenet_errors.runs.tables import load_run_tables
-    from imagenet_errors.workers import n_cores
 
     run = None if run_dir is None else load_run_tables(run_dir)
     wants_published = published or published_statistics is not None
@@ -91,7 +90,6 @@ def figures(
             x_axis=x_axis,
             factors=() if factors is None or run is None else rates_of_run(run, factors),
         ),
-        jobs=n_cores(),
         progress=progress,
     )
     drawn = f"x-axis: accuracy of {'all images' if x_axis == 'all' else 'each group'}"

@@ -10,11 +10,9 @@ Differs: top-1 is over the evaluated images; where a line leaves the data, a smo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,6 +50,7 @@ from imagenet_errors.report.points import (
 )
 from imagenet_errors.runs.tables import RunTables
 from imagenet_errors.shipped import needs
+from imagenet_errors.workers import forks, in_turn
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -98,10 +97,8 @@ def points_to_draw(
     return theirs, None
 
 
-def write_figures(request: FigureRequest, *, jobs: int = 1, progress: Progress = silent) -> list[Path]:
-    """Draw and write every figure; return the files, in the order written.
-
-    ``jobs``: processes to draw in; more than one needs a main module that may be imported again.
+def write_figures(request: FigureRequest, *, progress: Progress = silent) -> list[Path]:
+    """Draw and write every figure, in as many processes as ``n_jobs()`` says; return the files, in the order written.
 
     Raises
     ------
@@ -110,16 +107,12 @@ def write_figures(request: FigureRequest, *, jobs: int = 1, progress: Progress =
     """
     _check(request)
     needs("matplotlib", extra="report")
+    needs("matplotlib.figure", extra="report")  # so that it is loaded once for all workers
     numbers = range(len(list(_plans(request))))
-    draw = partial(_draw, request)
     written: list[Path] = []
-    if jobs > 1 and len(numbers) >= _WORTH_PROCESSES:
-        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-            for paths in progress("Drawing figures", pool.map(draw, numbers), len(numbers)):
-                written += paths
-    else:
-        for number in progress("Drawing figures", numbers, len(numbers)):
-            written += draw(number)
+    most = None if forks() and len(numbers) >= _WORTH_PROCESSES else 1  # matplotlib cannot draw in several threads
+    for paths in progress("Drawing figures", in_turn(partial(_draw, request), numbers, most=most), len(numbers)):
+        written += paths
     if request.factors:
         written.append(_write_text(request.out / "factors.csv", factors_csv(request.factors)))
     return written
