@@ -158,6 +158,13 @@ WITHOUT_SHARES = {
     "names of several words behind a blank": lines(lambda i: f"{NAMES[i]} {named(TOP1[i])}"),
     "a list of rows, the headers first": json.dumps([["image", "pred"], *([NAMES[i], int(TOP1[i])] for i in ROWS)]),
     "names between commas": "image,top3\n" + lines(lambda i: f'{NAMES[i]},"{", ".join(map(named, ranks(i)[0]))}"'),
+    "names between slashes": "image,top3\n" + lines(lambda i: f"{NAMES[i]},{' / '.join(map(named, ranks(i)[0]))}"),
+    "names between arrows, some images with one": "image,top3\n"
+    + lines(lambda i: f"{NAMES[i]},{' > '.join(map(named, ranks(i)[0][: 1 + i % 3]))}"),
+    "names below each other in a cell": "image,top3\n"
+    + lines(lambda i: '{},"{}"'.format(NAMES[i], "\n".join(map(named, ranks(i)[0])))),
+    "names with slashes between slashes": "image,top2\n"
+    + lines(lambda i: f"{NAMES[i]},{named(TOP1[i])}/baluster / handrail"),
     "names with commas between commas, in lower case": "image,top3\n"
     + lines(lambda i: f'{NAMES[i]},"{",".join(LABELS.descriptions[k] for k in ranks(i)[0]).lower()}"'),
     "Kaggle's boxes": "ImageId,PredictionString\n"
@@ -485,6 +492,21 @@ def with_first(cell):
 def test_of_names_between_commas_a_first_one_of_two_classes_is_ambiguous(path, cell):
     path.write_text(with_first(cell))
     assert f"means more than one class (first: row 1: '{cell}')" in check(read(path), ROWS[1:], has_shares=False)
+
+
+@pytest.mark.parametrize("mark", [", ", "/"])
+def test_a_name_before_others_means_what_it_means_alone(path, mark):
+    first = {index: text.split(", ")[0] for index, text in enumerate(LABELS.descriptions)}
+    rows, maillot = (
+        ROWS[:60],
+        LABELS.index_of_wnid["n03710637"],
+    )  # whose description is that of another class, shortened
+    cells = [*(first[TOP1[i]] for i in rows), first[maillot]]
+    names = [*(NAMES[i] for i in rows), NAMES[500]]
+    path.write_text("image,top2\n" + "".join(f'{a},"{b}{mark}tench"\n' for a, b in zip(names, cells, strict=True)))
+    assert f"means more than one class (first: row 61: 'maillot{mark}tench')" in check(
+        read(path), rows, has_shares=False
+    )
 
 
 def test_where_something_else_stands_between_commas_the_file_is_refused(path):

@@ -131,27 +131,38 @@ class LabelTexts:
     def _any(self, name: str) -> frozenset[int]:
         return self.descriptions.get(name, _NOTHING) | self.lemmas.get(name, _NOTHING)
 
-    def firsts_of(self, texts: Iterable[str]) -> dict[str, int] | None:
-        """Return the first class of each text that is names joined by commas; None where one is anything else.
+    def firsts_of(self, texts: Iterable[str], mark: str) -> dict[str, int] | None:
+        """Return the first class of each text that is names joined by a mark; None where one is anything else.
 
-        Names may hold commas themselves (``tabby, tabby cat, lynx``): where the ways to split a text begin with
+        Names may hold marks themselves (``tabby, tabby cat, lynx``): where the ways to split a text begin with
         different classes, it is ambiguous.
         """
-        split = [(text, [part.strip() for part in _tidy(text).split(",")]) for text in texts]
+        split = [(text, [_tidy(part) for part in text.split(mark)]) for text in texts]
+        within = ", " if mark == "," else f" {mark} "
         for known, fold in ((self, str), (self.folded, _fold)):
-            firsts = {text: known._first_of([fold(part) for part in parts]) for text, parts in split}
+            firsts = {text: known._first_names([fold(part) for part in parts], within) for text, parts in split}
             if all(firsts.values()):
-                return {text: self._one(text, classes) for text, classes in firsts.items()}
+                meant = known._read(set().union(*firsts.values()))
+                if mark == ",":  # which may stand between the lemmas of one class, each of them another's too
+                    meant = {name: classes | known._alone(name) for name, classes in meant.items()}
+                return {
+                    text: self._one(text, _NOTHING.union(*(meant[name] for name in firsts[text]))) for text in firsts
+                }
         return None
 
-    def _first_of(self, parts: list[str]) -> frozenset[int]:
-        """Return the classes that the parts can begin with, if all of them are names; one name alone is no list."""
-        firsts: list[frozenset[int]] = [frozenset([UNKNOWN])]  # what stands behind the last part is well divided
+    def _first_names(self, parts: list[str], within: str) -> set[str]:
+        """Return the names that the parts can begin with, if all of them are names; one name alone is no list.
+
+        ``within``: how a name that holds the mark itself is written.
+        """
+        names: set[str] = set()
+        is_list = [True]  # what stands behind the last part is well divided
         for start in reversed(range(len(parts))):
             stops = range(start + 1, min(len(parts), start + self._most_parts) + 1)
-            meant = [self._alone(", ".join(parts[start:stop])) for stop in stops if firsts[stop - start - 1]]
-            firsts.insert(0, _NOTHING.union(*meant))
-        return firsts[0]
+            joined = [within.join(parts[start:stop]) for stop in stops if is_list[stop - start - 1]]
+            names = {name for name in joined if self._alone(name)}
+            is_list.insert(0, bool(names))
+        return names
 
     @cached_property
     def _most_parts(self) -> int:

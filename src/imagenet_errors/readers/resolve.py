@@ -30,6 +30,9 @@ from imagenet_errors.readers.scores import reduce_scores, without_labels
 _TOO_MANY_OUTSIDE = 0.01
 """Share of indices outside the class axis from which on the axis, not the rows, must be wrong."""
 
+_BETWEEN_NAMES = (",", "/", "\n", "->", ">", "+", "&")
+"""Marks that people put between the names of one image; bars and semicolons are no part of names and split before."""
+
 NO_LABEL = "the row gives neither a class index nor a label"
 
 
@@ -258,13 +261,17 @@ def _are_foreign(codes: NDArray[np.int64], classes: list[int]) -> bool:
 def _with_first_names(
     raw: RawPredictions, known: LabelTexts, meant: dict[str, int], *, where: Path
 ) -> tuple[RawPredictions, dict[str, int]]:
-    """Take the first of the names in each text, where all of them are names joined by commas."""
-    firsts = known.firsts_of(text for text, index in meant.items() if index == UNKNOWN)
-    if firsts is None:
-        return raw, meant
-    refuse_alphabetical([[part.strip() for part in text.split(",")] for text in firsts], where)
-    note = f"{counted(len(firsts), 'text')} hold several names between commas; the first was taken for the best"
-    return replace(raw, notes=(*raw.notes, note)), meant | firsts
+    """Take the first of the names in each text, where all of them are names joined by one mark."""
+    foreign = [text for text, index in meant.items() if index == UNKNOWN]
+    for mark in _BETWEEN_NAMES:
+        firsts = known.firsts_of(foreign, mark) if all(mark in text for text in foreign) else None
+        if firsts is None:
+            continue
+        refuse_alphabetical([[part.strip() for part in text.split(mark)] for text in firsts], where)
+        between = "commas" if mark == "," else f"{mark!r}"
+        note = f"{counted(len(firsts), 'text')} hold several names between {between}; the first was taken for the best"
+        return replace(raw, notes=(*raw.notes, note)), meant | firsts
+    return raw, meant
 
 
 def _refuse_foreign_texts(reasons: dict[str, NDArray[np.int64]], raw: RawPredictions, where: Path) -> None:
