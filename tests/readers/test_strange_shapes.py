@@ -90,6 +90,14 @@ TEXTS = {
     "the header repeated": PLAIN.replace(f"{NAMES[ROWS[40]]}", f"{NAMES[ROWS[40]]}", 1)
     .replace(f"\n{NAMES[ROWS[40]]}", f"\nimage,pred,prob\n{NAMES[ROWS[40]]}"),
     "a summary behind": PLAIN + "\n * Acc@1 75.300 Acc@5 92.1\nTop-1: 75.3%, Top-5: 92.1%, n: 80, done\n",
+    "a row in one cell": lines(lambda i: f'"{NAMES[i]};{named(TOP1[i])};{SHARE[i]}"'),
+    "a row in one cell, beside empty ones": "image;pred;prob,,\n"
+    + lines(lambda i: f'"val/{NAMES[i]};{TOP1[i]};{str(SHARE[i]).replace(".", ",")}",,'),
+    "quoted cells in one cell": '"image,pred,prob"\n'
+    + lines(lambda i: f'"""{NAMES[i]}"",""{LABELS.descriptions[TOP1[i]]}"",{SHARE[i]}"'),
+    "rows with a comma in one cell": "image;pred;prob\n"
+    + lines(lambda i: ('"{}"' if "," in LABELS.descriptions[TOP1[i]] else "{}").format(
+        f"{NAMES[i]};{LABELS.descriptions[TOP1[i]]};{SHARE[i]}")),
     "Markdown": "| image | pred | prob |\n|---|---:|:--:|\n"
     + lines(lambda i: f"| {NAMES[i]} | {TOP1[i]} | {SHARE[i]} |"),
     "a database's shell": " image | pred | prob\n-------+------+------\n"
@@ -451,6 +459,11 @@ def test_pickles_of_old_protocols_are_known(path, start):
         read(path)
 
 
+def test_names_in_quotes_are_no_rows_in_one_cell(path):
+    path.write_text("".join(f'"{text}"\n' for text in LABELS.descriptions))
+    assert read_raw(path).text.to_pylist() == list(LABELS.descriptions)
+
+
 def test_an_apostrophe_in_single_quotes_ends_no_cell(path):
     for inside in ("jack-o'-lantern", "jack-o''-lantern", r"jack-o\'-lantern"):
         path.write_text("'image','label'\n" + "".join(f"'{NAMES[i]}','{inside}'\n" for i in range(3)))
@@ -552,3 +565,27 @@ def test_nested_yaml_is_refused_with_a_conversion_that_works(tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     exec("\n".join(line.strip() for line in refused.value.fix.splitlines()[1:]))
     check(read(tmp_path / "vit.json"), has_shares=False)
+
+
+CLASS_LISTS = {
+    "names": "\n".join(text.split(", ")[0] for text in LABELS.descriptions),
+    "Kaggle's mapping": "\n".join(map(" ".join, zip(LABELS.wnids, LABELS.descriptions, strict=True))),
+    "Keras' index": json.dumps({i: [wnid, "x"] for i, wnid in enumerate(LABELS.wnids)}),
+    "Hugging Face's ids": json.dumps({"id2label": dict(enumerate(LABELS.descriptions))}),
+    "a table": "index,wnid,name\n" + "".join(f"{i},{wnid},x\n" for i, wnid in enumerate(LABELS.wnids)),
+}
+
+
+@pytest.mark.parametrize("text", CLASS_LISTS.values(), ids=CLASS_LISTS)
+def test_a_list_of_the_classes_is_told_and_goes_where_the_message_says(tmp_path, text):
+    (tmp_path / "classes").write_text(text)
+    with pytest.raises(InputError, match=r"a list of 1,000 classes, without an image .*--class-axis.*--classes"):
+        read(tmp_path / "classes")
+    np.savez(tmp_path / "vit.npz", names=np.array(NAMES)[ROWS], logits=np.eye(1000, dtype=np.float32)[TOP1[ROWS]])
+    check(read(tmp_path / "vit.npz", class_axis=str(tmp_path / "classes")), has_shares=False)
+
+
+def test_predictions_of_each_class_once_are_no_list_of_the_classes(path):
+    path.write_text("\n".join(map(str, np.random.default_rng(3).permutation(1000))))
+    with pytest.raises(InputError, match="1,000 rows without image names"):
+        read(path)

@@ -31,7 +31,7 @@ from imagenet_errors.readers.fields import (
 )
 from imagenet_errors.readers.headers import Meaning, meaning_of
 from imagenet_errors.readers.opened import Opened, refusing_damage
-from imagenet_errors.readers.quotes import close_quotes, double_quoted
+from imagenet_errors.readers.quotes import close_quotes, double_quoted, rows_of_cells
 
 _DELIMITERS = {
     "\t": "tab-separated text",
@@ -93,7 +93,7 @@ def read_delimited(file: Opened, _stated: Mapping[str, str]) -> Columns:
     """
     path = file.path
     _refuse_wide(_first_line(file.text), path)
-    stated, text = _body(double_quoted(file.text))
+    stated, text = _body(double_quoted(rows_of_cells(file.text)))
     delimiter = stated or _delimiter(text)
     if delimiter == " ":
         text = _single_blanks(text)
