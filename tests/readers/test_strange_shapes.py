@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import lzma
+import re
 import zipfile
 
 import numpy as np
@@ -535,6 +536,45 @@ def test_percentages_are_read_where_the_header_says_so_and_else_that_is_said(pat
     path.write_text(f"image,pred,{header}\n" + lines(lambda i: f"{NAMES[i]},{TOP1[i]},{100 * SHARE[i]:.1f}"))
     notes = check(read(path), has_shares=is_read)
     assert ("Percentages are read under a header with 'percent'" in notes) == (not is_read)
+
+
+def test_percentages_without_a_header_are_read_once_one_is_written_as_the_note_says(path):
+    path.write_text(lines(lambda i: f"{NAMES[i]},{named(TOP1[i])},{100 * SHARE[i]:.1f}"))
+    notes = check(read(path), has_shares=False)
+    first_line = re.search(r"a first line such as (\S+)\)", notes)[1]
+    path.write_text(f"{first_line}\n{path.read_text()}")
+    check(read(path))
+
+
+MANY = range(400)
+
+
+def with_values(values):
+    return "".join(f"{NAMES[i]},{named(TOP1[i])},{values[i]:.2f}\n" for i in MANY)
+
+
+def test_many_values_from_90_to_100_and_none_beyond_are_percentages_and_that_is_said(path):
+    share = np.random.default_rng(5).uniform(30, 99, 400)
+    path.write_text(with_values(share))
+    predictions = read(path)
+    assert predictions.confidence == pytest.approx(share[predictions.rows] / 100, abs=1e-4)
+    assert "'column 3' was read as percentages: no value is above 100, and" in " ".join(predictions.intake.notes)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pytest.param(np.random.default_rng(5).normal(14, 4, 400).clip(0), id="logits"),
+        pytest.param(np.random.default_rng(5).uniform(30, 101, 400), id="some above 100"),
+        pytest.param(np.random.default_rng(5).uniform(-1, 99, 400), id="some below 0"),
+        pytest.param(np.r_[np.full(390, 20.5), np.full(10, 95.5)], id="few near 100"),
+    ],
+)
+def test_other_values_above_1_are_no_confidence(path, values):
+    path.write_text(with_values(values))
+    predictions = read(path)
+    assert predictions.confidence is None
+    assert "holds values outside 0..1" in " ".join(predictions.intake.notes)
 
 
 def test_a_head_of_some_classes_needs_its_names_and_the_images_names(tmp_path):

@@ -39,6 +39,10 @@ _ABOVE_ONE = 1e-3
 """How far rounding may lift a probability above 1."""
 
 _PERCENT = 100
+_NEAR_100 = 90
+_ENOUGH_NEAR_100 = 20
+_SHARE_NEAR_100 = 0.02
+"""Percentages are known by so many values, and this share of them, from 90 to 100, and none beyond."""
 _RANKED_SAMPLE = 200
 """Rows looked at to tell whether names stand in alphabetical order."""
 
@@ -282,8 +286,14 @@ def _confidences(
         return None, {}, []
     values = to_numpy(given)
     header = roles.confidence.header if roles.confidence else ""
+    notes = []
     if is_in_percent(header) and np.nanmax(values) > 1 + _ABOVE_ONE:
         values = values / _PERCENT
+    elif (n_near := _near_100(values)) >= max(_ENOUGH_NEAR_100, _SHARE_NEAR_100 * len(values)):
+        values = values / _PERCENT
+        notes = [
+            f"Column {header!r} was read as percentages: no value is above 100, and {n_near:,} are from {_NEAR_100} on."
+        ]
     broken = {CONFIDENCE_IS_NAN: np.isnan(values), CONFIDENCE_IS_INFINITE: np.isinf(values)}
     unusable = {reason: np.flatnonzero(mask) for reason, mask in broken.items() if mask.any()}
     outside = np.isfinite(values) & ((values < 0) | (values > 1 + _ABOVE_ONE))
@@ -294,9 +304,24 @@ def _confidences(
             "such as logits; no confidence was read."
         )
         if np.nanmin(values) >= 0 and np.nanmax(values) <= _PERCENT:
-            note += " Percentages are read under a header with 'percent'."
+            note += (
+                " Percentages are read under a header with 'percent' (where there is none, write a first line such as "
+                "image,prediction,confidence_percent), with a % sign behind each, or divided by 100."
+            )
         return None, unusable, [note]
-    return np.minimum(np.where(np.isinf(values), np.nan, values), 1).astype(np.float32), unusable, []
+    return np.minimum(np.where(np.isinf(values), np.nan, values), 1).astype(np.float32), unusable, notes
+
+
+def _near_100(values: NDArray[np.float64]) -> int:
+    """Return how many values lie from 90 to 100; 0 where one lies outside 0..100.
+
+    Many there and none beyond are what softmax gives in percent. Logits know no bound, and few are so large: of
+    ImageNet models the largest of an image is mostly 5 to 40.
+    """
+    finite = values[np.isfinite(values)]
+    if not len(finite) or finite.min() < 0 or finite.max() > _PERCENT * (1 + _ABOVE_ONE):
+        return 0
+    return int(np.count_nonzero(finite >= _NEAR_100))
 
 
 def _scores(field: Field, where: Path) -> ColumnScores | ArrayScores:
