@@ -161,6 +161,26 @@ TEXTS = {
     "pairs of class and score": lines(
         lambda i: json.dumps({"image": NAMES[i], "topk": [list(pair) for pair in zip(*ranks(i), strict=True)]})
     ),
+    "a pair in a cell": "image;pred\n" + lines(lambda i: f"{NAMES[i]};({TOP1[i]}, {SHARE[i]})"),
+    "pairs in a cell, worst first": "image;output\n"
+    + lines(lambda i: f"{NAMES[i]};{[(named(k), share) for k, share in reversed(pairs(i))]}"),
+    "a list of an index, a name and a score": json.dumps(
+        {NAMES[i]: [int(TOP1[i]), named(TOP1[i]), SHARE[i]] for i in ROWS}),
+    "a list of the truth, the prediction and its score": json.dumps(
+        {NAMES[i]: [int(LABEL[i]), int(TOP1[i]), SHARE[i]] for i in ROWS}),
+    "a pair by name": json.dumps({NAMES[i]: [int(TOP1[i]), SHARE[i]] for i in ROWS}),
+    "pairs of score and class": json.dumps({NAMES[i]: [[share, k] for k, share in pairs(i)] for i in ROWS}),
+    "classes in one list, scores in another": json.dumps({NAMES[i]: ranks(i) for i in ROWS}),
+    "scores as texts": json.dumps({NAMES[i]: {named(k): f"{share:.1%}" for k, share in pairs(i)} for i in ROWS}),
+    "columns as lists": json.dumps(
+        [[NAMES[i] for i in ROWS], [int(TOP1[i]) for i in ROWS], [SHARE[i] for i in ROWS]]),
+    "predictions by name beside other objects": json.dumps(
+        {"model": {"name": "vit"}, "predictions": {NAMES[i]: {"class": int(TOP1[i]), "prob": SHARE[i]} for i in ROWS}}),
+    "predictions beside an accuracy": json.dumps(
+        {"model": "vit", "top1": 75.0, "results": [{"img": {"path": NAMES[i]}, "pred": int(TOP1[i]), "prob": SHARE[i]}
+                                                   for i in ROWS]}),
+    "objects in objects": json.dumps(
+        {"test": {"outputs": {NAMES[i]: {"class": int(TOP1[i]), "prob": SHARE[i]} for i in ROWS}}}),
 }  # fmt: skip
 WITHOUT_SHARES = {
     "hyphens for blanks": "image,pred\n" + lines(lambda i: f"{NAMES[i]},{named(TOP1[i]).replace(' ', '-')}"),
@@ -191,6 +211,11 @@ WITHOUT_SHARES = {
     "by predicted class": json.dumps(
         {LABELS.wnids[k]: [NAMES[i] for i in ROWS if TOP1[i] == k] for k in {TOP1[i] for i in ROWS}}
     ),
+    "an index and a name in a cell": "image;pred\n" + lines(lambda i: f"{NAMES[i]};{(int(TOP1[i]), named(TOP1[i]))}"),
+    "a list of pairs of texts": json.dumps([[NAMES[i], named(TOP1[i])] for i in ROWS]),
+    "lists of a batch": json.dumps(
+        [[[NAMES[i] for i in part], [int(TOP1[i]) for i in part]] for part in (ROWS[:32], ROWS[32:])]),
+    "boxes beside a label": "image;label;box\n" + lines(lambda i: f"{NAMES[i]};{TOP1[i]};[{100 + i % 9}, 0.{i % 9}5]"),
     "Python's dict": repr({NAMES[i]: int(TOP1[i]) for i in ROWS}),
     "a comma too many": "{" + "".join(f'"{NAMES[i]}": {TOP1[i]},\n' for i in ROWS) + "}",
 }  # fmt: skip

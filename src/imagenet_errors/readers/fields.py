@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
+from numpy.typing import NDArray
 
 from imagenet_errors.images import val_numbering
 from imagenet_errors.problems import InputError, counted
@@ -48,6 +49,8 @@ _PATHS = ("path", "file_name", "filename", "file", "name", "image")
 _IMAGE_PARTS = frozenset(("bytes", "_type", "path", "sha256", "format"))
 """How structs of Hugging Face (``bytes``, ``path``) and W&B (``_type``, ``path``) say that they are an image."""
 _MOST_RANKS = 20
+_MOST_PARTS = 40
+_ENOUGH_TO_TELL = 10
 _ORDINALS = {
     "first": "1",
     "second": "2",
@@ -79,6 +82,15 @@ class Content(StrEnum):
 
 
 _CLASSES = frozenset((Content.INTEGER, Content.TEXT, Content.WNID))
+_STATE_CLASSES = frozenset((Meaning.PREDICTION, Meaning.CLASS, Meaning.RANKS))
+_PARTS = {
+    Content.IMAGE: "image",
+    Content.INTEGER: "index",
+    Content.WNID: "wnid",
+    Content.TEXT: "label",
+    Content.NUMBER: "score",
+}
+"""What things in lists of several kinds are called."""
 NUMERIC = frozenset((Content.INTEGER, Content.NUMBER))
 TEXTUAL = frozenset((Content.BLANK, Content.TEXT, Content.WNID, Content.IMAGE))
 
@@ -125,7 +137,9 @@ def fields_of(
         for header, column in zip(headers, columns, strict=True)
         for inner, array in _flattened(header, column, where)
     ]
-    return _join_positional(_join_wide(_join_families(single)))
+    has_class = any(field.meaning in _STATE_CLASSES for field in single)
+    parts = [_by_place(one) if one.meaning is not Meaning.UNKNOWN or not has_class else [one] for one in single]
+    return _join_positional(_join_wide(_join_families([field for part in parts for field in part])))
 
 
 def refuse_transposed(headers: Sequence[str], where: Path | str) -> None:
@@ -157,6 +171,48 @@ def _single(header: str, array: pa.Array, where: Path | str) -> Field:
     if meaning is Meaning.CONFIDENCE and meaning_of(header.rpartition(".")[2]) is Meaning.CLASS:
         meaning = Meaning.CLASS  # the label inside a struct called scores
     return Field(header, meaning, content_of(array), (array,))
+
+
+def _by_place(field: Field) -> list[Field]:
+    """Return the columns that lists of different things in turn stand for: ``(65, 0.9)``, ``[("tabby", 0.8), ...]``.
+
+    Lists of one kind of thing, such as ranks or scores, are left as they are."""
+    lists = field.members[0]
+    width = field.n_values
+    if not field.is_list or not 1 < width <= _MOST_PARTS or set(_lengths(lists)) - {0, width}:
+        return [field]
+    places = [pc.list_element(lists.filter(_lengths(lists) == width), i) for i in range(width)]
+    contents = [content_of(place) for place in places]
+    kinds = dict.fromkeys(contents)
+    if len(kinds) < 2 or set(kinds) - set(_PARTS):
+        return [field]
+    if len(places[0]) < _ENOUGH_TO_TELL and not set(kinds) & TEXTUAL:
+        return [field]  # among so few rows of scores one place may hold whole numbers by chance
+    if len({contents.count(kind) for kind in kinds}) == 1:
+        at = {kind: [i for i, content in enumerate(contents) if content is kind] for kind in kinds}
+        return [_of_places(field, at[kind], _PARTS[kind]) for kind in kinds]
+    if field.meaning not in _STATE_CLASSES:
+        return [field]
+    loose = [replace(_of_places(field, [i], ""), meaning=Meaning.UNKNOWN) for i in range(width)]
+    return [replace(one, header=f"{POSITIONAL} {i + 1}") for i, one in enumerate(loose)]
+
+
+def _of_places(field: Field, places: Sequence[int], part: str) -> Field:
+    """Return what stands at some places of lists as a column of its own; null in an empty list."""
+    lists = field.members[0]
+    filled = _lengths(lists) > 0
+    rows = lists.flatten().take(pa.array(np.add.outer(np.arange(filled.sum()) * field.n_values, places).ravel()))
+    at = pa.array(np.cumsum(filled) - 1, mask=~filled)
+    array = pa.FixedSizeListArray.from_arrays(rows, len(places)).take(at).cast(pa.list_(rows.type))
+    array = _without_single_lists(array)
+    is_explained = field.meaning is not Meaning.UNKNOWN or part == _PARTS[Content.IMAGE]
+    header = part if part == _PARTS[Content.IMAGE] else f"{field.header}.{part}"
+    return Field(header, meaning_of(header) if is_explained else Meaning.UNKNOWN, content_of(array), (array,))
+
+
+def _lengths(lists: pa.ListArray) -> NDArray[np.int64]:
+    lengths: NDArray[np.int64] = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
+    return lengths.astype(np.int64)
 
 
 def _flattened(header: str, column: pa.Array | pa.ChunkedArray, where: Path | str) -> Iterator[tuple[str, pa.Array]]:
@@ -229,12 +285,18 @@ def is_by_class(value: Any) -> bool:
     """Say whether an object is {class: score}: numbers below keys that are no headers."""
     if not isinstance(value, dict) or not value:
         return False
-    are_numbers = all(isinstance(one, float | int) and not isinstance(one, bool) for one in value.values())
     return (
-        are_numbers
+        all(score_of(one) is not None for one in value.values())
         and all(meaning_of(str(key)) is Meaning.UNKNOWN for key in value)
-        and any(isinstance(one, float) for one in value.values())
+        and any(isinstance(one, float) or (isinstance(one, str) and not one.isdecimal()) for one in value.values())
     )
+
+
+def score_of(value: Any) -> float | None:
+    """Return a number, or the number that a text such as ``87.3%`` is; None for anything else."""
+    if isinstance(value, str):
+        return _number(value.strip())
+    return value if isinstance(value, float | int) and not isinstance(value, bool) else None
 
 
 def _parts(array: pa.Array) -> dict[str, pa.Array]:
