@@ -161,6 +161,15 @@ TEXTS = {
     "pairs of class and score": lines(
         lambda i: json.dumps({"image": NAMES[i], "topk": [list(pair) for pair in zip(*ranks(i), strict=True)]})
     ),
+    "jax' print": "image;pred;prob\n"
+    + lines(lambda i: f"{NAMES[i]};Array({TOP1[i]}, dtype=int32);Array({SHARE[i]}, dtype=float32)"),
+    "TensorFlow's print": "image;pred;prob\n"
+    + lines(lambda i: f"{NAMES[i]};<tf.Tensor: shape=(), dtype=int64, numpy={TOP1[i]}>;"
+            f"tf.Tensor({SHARE[i]}, shape=(), dtype=float32)"),
+    "Julia's vectors": "image;top3;top3_prob\n" + lines(lambda i: f"{NAMES[i]};Any{ranks(i)[0]};Float32{ranks(i)[1]}"),
+    "R's vectors": "image;top3;top3_prob\n"
+    + lines(lambda i: f"{NAMES[i]};c({str(ranks(i)[0])[1:-1]});c({str(ranks(i)[1])[1:-1]})"),
+    "Python's dict of numpy's numbers": repr({NAMES[i]: (np.int64(TOP1[i]), np.float32(SHARE[i])) for i in ROWS}),
     "a pair in a cell": "image;pred\n" + lines(lambda i: f"{NAMES[i]};({TOP1[i]}, {SHARE[i]})"),
     "pairs in a cell, worst first": "image;output\n"
     + lines(lambda i: f"{NAMES[i]};{[(named(k), share) for k, share in reversed(pairs(i))]}"),
@@ -211,6 +220,7 @@ WITHOUT_SHARES = {
     "by predicted class": json.dumps(
         {LABELS.wnids[k]: [NAMES[i] for i in ROWS if TOP1[i] == k] for k in {TOP1[i] for i in ROWS}}
     ),
+    "what MXNet prints": "image,pred\n" + lines(lambda i: f'{NAMES[i]},"\n[{TOP1[i]}.]\n<NDArray 1 @cpu(0)>"'),
     "an index and a name in a cell": "image;pred\n" + lines(lambda i: f"{NAMES[i]};{(int(TOP1[i]), named(TOP1[i]))}"),
     "a list of pairs of texts": json.dumps([[NAMES[i], named(TOP1[i])] for i in ROWS]),
     "lists of a batch": json.dumps(
