@@ -161,6 +161,22 @@ TEXTS = {
     "pairs of class and score": lines(
         lambda i: json.dumps({"image": NAMES[i], "topk": [list(pair) for pair in zip(*ranks(i), strict=True)]})
     ),
+    "a key before each value": lines(lambda i: f"{NAMES[i]} gt={LABEL[i]} pred={TOP1[i]} prob={SHARE[i]}"),
+    "a key before each value, between commas": lines(
+        lambda i: f"image: {NAMES[i]}, pred: {named(TOP1[i])}, prob: {SHARE[i]}"
+    ),
+    "a spreadsheet's formulas": "image,pred,prob\n"
+    + lines(lambda i: f'{NAMES[i]},"=""{TOP1[i]:04d}""",{SHARE[i]}'),
+    "a spreadsheet's apostrophes": "image,pred,prob\n" + lines(lambda i: f"{NAMES[i]},'{TOP1[i]},'{SHARE[i]}"),
+    "a grid": "+-------+------+------+\n| image | pred | prob |\n+=======+======+======+\n"
+    + lines(lambda i: f"| {NAMES[i]} | {TOP1[i]} | {SHARE[i]} |\n+-------+------+------+"),
+    "drawn boxes": "\u250c\u2500\u2500\u2500\u2500\u2510\n\u2502 image \u2502 pred \u2502 prob \u2502\n"
+    + lines(lambda i: f"\u2502 {NAMES[i]} \u2502 {TOP1[i]} \u2502 {SHARE[i]} \u2502")
+    + "\u2514\u2500\u2500\u2500\u2500\u2518\n",
+    "a count before each line": lines(lambda i: f"[{i + 1}/400] {NAMES[i]}: {named(TOP1[i])} ({SHARE[i]})"),
+    "Ultralytics' log": lines(
+        lambda i: f"image {i + 1}/80 /data/{NAMES[i]}: 224x224 {named(TOP1[i])} {SHARE[i]}, tench 0.05, 3.{i % 9}ms"
+    ),
     "jax' print": "image;pred;prob\n"
     + lines(lambda i: f"{NAMES[i]};Array({TOP1[i]}, dtype=int32);Array({SHARE[i]}, dtype=float32)"),
     "TensorFlow's print": "image;pred;prob\n"
@@ -220,6 +236,7 @@ WITHOUT_SHARES = {
     "by predicted class": json.dumps(
         {LABELS.wnids[k]: [NAMES[i] for i in ROWS if TOP1[i] == k] for k in {TOP1[i] for i in ROWS}}
     ),
+    "sections": "[predictions]\n" + lines(lambda i: f"{NAMES[i]} = {TOP1[i]}"),
     "what MXNet prints": "image,pred\n" + lines(lambda i: f'{NAMES[i]},"\n[{TOP1[i]}.]\n<NDArray 1 @cpu(0)>"'),
     "an index and a name in a cell": "image;pred\n" + lines(lambda i: f"{NAMES[i]};{(int(TOP1[i]), named(TOP1[i]))}"),
     "a list of pairs of texts": json.dumps([[NAMES[i], named(TOP1[i])] for i in ROWS]),

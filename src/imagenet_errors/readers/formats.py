@@ -190,6 +190,10 @@ _PICKLE_PROTOCOLS = (
     *(b"(dp0", b"(lp0", b"ccopy_reg\n", b"c__builtin__\n", b"cnumpy", b"cpandas"),
 )
 _HEAD = 4096
+_PREFIXED = re.compile(
+    rb"\[(?:[^\[\]{}\"'\n]*\][ \t]*[^\s,;\]\[]|(?!NaN|null|true|false)[A-Za-z][\w .-]*\][ \t]*\r?\n)"
+)
+"""A line's mark in brackets: ``[17/50000] a.JPEG: tabby``, a log's time, ``[section]``; JSON ends or goes on there."""
 
 
 def recognised(file: Opened) -> tuple[Format, Opened]:
@@ -240,9 +244,12 @@ def _text(file: Opened) -> tuple[Format, Opened]:
             file.path,
             "this is a web page or XML, no data",
             example=start[:40].decode("utf-8", "replace"),
-            fix="Most likely the download returned an error page: download it again.",
+            fix='Of a table in it: pandas.read_html("FILE")[0].to_csv("FILE.csv", index=False).'
+            if b"<table" in text.lower()
+            else "Most likely the download returned an error page: download it again.",
         )
-    found = next(one for one in FORMATS if one.is_text and start.startswith(one.begins))
+    is_prefixed = _PREFIXED.match(start) is not None
+    found = DELIMITED if is_prefixed else next(one for one in FORMATS if one.is_text and start.startswith(one.begins))
     return found, replace(file, content=memoryview(text))
 
 
