@@ -161,6 +161,12 @@ TEXTS = {
     "pairs of class and score": lines(
         lambda i: json.dumps({"image": NAMES[i], "topk": [list(pair) for pair in zip(*ranks(i), strict=True)]})
     ),
+    "names of classes and values in turn": lines(
+        lambda i: ",".join([NAMES[i], *(f"{named(k)},{share}" for k, share in pairs(i))])
+    ),
+    "Label Studio": json.dumps(
+        [{"data": {"image": f"/data/{NAMES[i]}"}, "predictions": [{"score": SHARE[i], "result": [
+            {"from_name": "choice", "type": "choices", "value": {"choices": [named(TOP1[i])]}}]}]} for i in ROWS]),
     "a key before each value": lines(lambda i: f"{NAMES[i]} gt={LABEL[i]} pred={TOP1[i]} prob={SHARE[i]}"),
     "a key before each value, between commas": lines(
         lambda i: f"image: {NAMES[i]}, pred: {named(TOP1[i])}, prob: {SHARE[i]}"
@@ -296,6 +302,8 @@ def zipped(text):
         pytest.param(lambda text: pa.compress(text, codec="zstd", asbytes=True), id="zstd"),
         pytest.param(zipped, id="zip of one file"),
         pytest.param(lambda text: text.decode().encode("utf-16"), id="UTF-16"),
+        pytest.param(lambda text: text.decode().encode("utf-16-le"), id="UTF-16 without its mark"),
+        pytest.param(lambda text: text.decode().encode("utf-32"), id="UTF-32"),
     ],
 )
 def test_packed_and_recoded_texts_are_read(path, pack):
@@ -627,6 +635,26 @@ def test_other_values_above_1_are_no_confidence(path, values):
     predictions = read(path)
     assert predictions.confidence is None
     assert "holds values outside 0..1" in " ".join(predictions.intake.notes)
+
+
+@pytest.mark.parametrize("kind", ["U", "S"])
+def test_a_table_of_texts_saved_as_an_array_is_read(tmp_path, kind):
+    np.save(tmp_path / "vit.npy", np.array([[NAMES[i], named(TOP1[i]), str(SHARE[i])] for i in ROWS], dtype=kind))
+    check(read(tmp_path / "vit.npy"))
+
+
+def test_columns_of_one_name_can_be_told_apart_as_the_message_says(path):
+    path.write_text(
+        "image,pred,prob,pred,prob\n" + lines(lambda i: f"{NAMES[i]},{TOP1[i]},{SHARE[i]},{(i * 7) % 999},0.1")
+    )
+    with pytest.raises(InputError, match=r"2 columns may be the index: 'pred', 'pred\.1'"):
+        read(path)
+    check(read(path, columns={"index": "pred", "confidence": "prob"}))
+
+
+def test_a_model_that_says_one_class_of_all_images_is_read_for_that(path):
+    path.write_text("image,pred\n" + lines(lambda i: f"{NAMES[i]},tench"))
+    assert set(read(path, check_order=False).top1) == {0}
 
 
 def test_a_head_of_some_classes_needs_its_names_and_the_images_names(tmp_path):

@@ -132,6 +132,7 @@ def fields_of(
         A list cell is shortened.
     """
     refuse_transposed(headers, where)
+    headers = _unlike(headers) if len(headers) < WIDE else headers
     single = [
         _single(inner, array, where)
         for header, column in zip(headers, columns, strict=True)
@@ -140,6 +141,14 @@ def fields_of(
     has_class = any(field.meaning in _STATE_CLASSES for field in single)
     parts = [_by_place(one) if one.meaning is not Meaning.UNKNOWN or not has_class else [one] for one in single]
     return _join_positional(_join_wide(_join_families([field for part in parts for field in part])))
+
+
+def _unlike(headers: Sequence[str]) -> list[str]:
+    """Number headers that repeat, as pandas does, so that each can be named: ``pred``, ``pred.1``."""
+    return [
+        f"{header}.{n}" if (n := list(headers[:i]).count(header)) and f"{header}.{n}" not in headers else header
+        for i, header in enumerate(headers)
+    ]
 
 
 def refuse_transposed(headers: Sequence[str], where: Path | str) -> None:
@@ -446,8 +455,12 @@ def _repeat_classes(fields: Sequence[Field]) -> bool:
     """Say whether columns name a class twice in many rows: then they are no ranks."""
     if len(fields) >= WIDE or not all(field.content in _CLASSES for field in fields):
         return False
-    rows = list(zip(*(_cells(field.members[0][:_SAMPLE]) for field in fields), strict=True))
+    rows = list(zip(*(_sampled(field) for field in fields), strict=True))
     return sum(len(set(row)) < len(row) for row in rows if "" not in row) * 10 > len(rows)
+
+
+def _sampled(field: Field) -> list[str]:
+    return _cells(field.members[0][:_SAMPLE])
 
 
 def _cells(array: pa.Array) -> list[str]:
@@ -460,6 +473,7 @@ def _join_positional(fields: list[Field]) -> list[Field]:
     Equally many columns of numbers beside them are their values, if they fall from rank to rank."""
     loose = [field for field in fields if is_positional(field) and field.n_values == 1 and not field.is_list]
     ranks = [field for field in loose if field.content in (Content.INTEGER, Content.WNID)]
+    ranks = ranks or [field for field in loose if field.content is Content.TEXT and len(set(_sampled(field))) > 1]
     values = [field for field in loose if field.content is Content.NUMBER]
     others = [field for field in loose if field not in (*ranks, *values) and field.content is not Content.IMAGE]
     if not 3 <= len(ranks) <= _MOST_RANKS or others or _repeat_classes(ranks) or _counts_up(ranks[0]):
@@ -474,14 +488,14 @@ def _join_positional(fields: list[Field]) -> list[Field]:
 
 def _fall(fields: Sequence[Field]) -> bool:
     """Say whether the numbers of each row fall from column to column."""
-    rows = zip(*(_cells(field.members[0][:_SAMPLE]) for field in fields), strict=True)
+    rows = zip(*(_sampled(field) for field in fields), strict=True)
     numbers = [[_number(cell) for cell in row] for row in rows]
     return all(None not in (a, b) and a >= b for row in numbers for a, b in pairwise(row))  # type: ignore[operator]
 
 
 def _counts_up(field: Field) -> bool:
     """Say whether a column counts up by ones, as row numbers do in front of classes."""
-    cells = _cells(field.members[0][:_SAMPLE])
+    cells = _sampled(field)
     numbers = [int(cell) for cell in cells if cell.isdecimal()]
     return len(numbers) == len(cells) > 2 and all(b - a == 1 for a, b in pairwise(numbers))
 

@@ -190,10 +190,11 @@ _PICKLE_PROTOCOLS = (
     *(b"(dp0", b"(lp0", b"ccopy_reg\n", b"c__builtin__\n", b"cnumpy", b"cpandas"),
 )
 _HEAD = 4096
+_SAMPLED = 64
 _PREFIXED = re.compile(
     rb"\[(?:[^\[\]{}\"'\n]*\][ \t]*[^\s,;\]\[]|(?!NaN|null|true|false)[A-Za-z][\w .-]*\][ \t]*\r?\n)"
 )
-"""A line's mark in brackets: ``[17/50000] a.JPEG: tabby``, a log's time, ``[section]``; JSON ends or goes on there."""
+"""A line's mark in brackets: ``[17/90] a.JPEG: tabby``, a log's time, ``[section]``; JSON ends or goes on there."""
 
 
 def recognised(file: Opened) -> tuple[Format, Opened]:
@@ -254,13 +255,26 @@ def _text(file: Opened) -> tuple[Format, Opened]:
 
 
 def _utf8(text: bytes, path: Path) -> bytes:
-    """Return text that begins with the mark of UTF-16, as Excel's "Unicode text" does, as UTF-8."""
-    if not text.startswith((b"\xff\xfe", b"\xfe\xff")):
+    """Return text in UTF-16, as Excel's "Unicode text" is, or UTF-32 as UTF-8; others as they are."""
+    encoding = _wide_encoding(text)
+    if not encoding:
         return text
-    decoded = text.decode("utf-16", "replace")
+    decoded = text.decode(encoding, "replace")
     if 2 * sum(map(str.isascii, decoded[:_HEAD])) < len(decoded[:_HEAD]) or "\ufffd" in decoded:
         raise InputError(path, "UTF-16 text that is cut short or damaged", fix="Save it as UTF-8.")
     return decoded.encode()
+
+
+def _wide_encoding(text: bytes) -> str:
+    """Return the encoding of a text that begins with its mark, or has a zero beside every letter; "" for UTF-8."""
+    if text.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
+        return "utf-32"
+    if text.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16"
+    even, odd = (set(text[start:_SAMPLED:2]) for start in (0, 1))
+    if len(text) >= _SAMPLED and {0} in (even, odd) and even != odd:
+        return "utf-16-le" if odd == {0} else "utf-16-be"
+    return ""
 
 
 def _refuse_other_encodings(text: bytes, path: Path) -> None:
