@@ -242,6 +242,16 @@ WITHOUT_SHARES = {
     "by predicted class": json.dumps(
         {LABELS.wnids[k]: [NAMES[i] for i in ROWS if TOP1[i] == k] for k in {TOP1[i] for i in ROWS}}
     ),
+    "the confidence behind an index": "image,answer\n" + lines(lambda i: f"{NAMES[i]},{TOP1[i]} ({SHARE[i]:.1%})"),
+    "classes and confidences behind each other": lines(
+        lambda i: f"{NAMES[i]} {' '.join(f'{k}:{share}' for k, share in pairs(i))}"
+    ),
+    "the confidence in front": "image,answer\n" + lines(lambda i: f"{NAMES[i]},{SHARE[i]:.1%} {named(TOP1[i])}"),
+    "the confidence behind a dash": "image,answer\n" + lines(lambda i: f"{NAMES[i]},{named(TOP1[i])} - {SHARE[i]:.1%}"),
+    "wnids in upper case": "image,answer\n" + lines(lambda i: f"{NAMES[i]},{LABELS.wnids[TOP1[i]].upper()}"),
+    "a class's folder": "image,answer\n" + lines(lambda i: f"{NAMES[i]},/data/train/{LABELS.wnids[TOP1[i]]}/"),
+    "right and wrong are no confidence": "image,output,score\n"
+    + lines(lambda i: f"{NAMES[i]},{named(TOP1[i])},{float(TOP1[i] == LABEL[i])}"),
     "sections": "[predictions]\n" + lines(lambda i: f"{NAMES[i]} = {TOP1[i]}"),
     "what MXNet prints": "image,pred\n" + lines(lambda i: f'{NAMES[i]},"\n[{TOP1[i]}.]\n<NDArray 1 @cpu(0)>"'),
     "an index and a name in a cell": "image;pred\n" + lines(lambda i: f"{NAMES[i]};{(int(TOP1[i]), named(TOP1[i]))}"),
@@ -415,6 +425,7 @@ def test_ranks_beside_their_values_in_an_npz_are_no_scores(tmp_path):
     [
         pytest.param("file,pred", lambda _, i: f"{i + 1}.jpg", id="numbers with an ending"),
         pytest.param("path,pred", lambda _, i: f"images/{i}.png", id="in a folder, from 0"),
+        pytest.param("image_id,pred", lambda _, i: f"{i + 1}.0", id="numbers that became floats"),
         pytest.param("idx,pred", lambda place, _: str(place), id="places in class folders"),
         pytest.param("index,label", lambda place, _: str(place), id="beside a label"),
     ],
@@ -536,11 +547,17 @@ def test_single_quotes_beside_double_ones_belong_to_the_names(path):
     assert read_raw(path).text.to_pylist() == ["'tabby'"] * 3
 
 
-@pytest.mark.parametrize("mark", [", ", "|"])
+@pytest.mark.parametrize("mark", [", ", "|", "/"])
 def test_of_names_in_alphabetical_order_the_best_is_not_known(path, mark):
     cells = [mark.join(sorted(map(named, ranks(i)[0]), key=str.casefold)) for i in ROWS]
     path.write_text("image,top3\n" + "".join(f'{NAMES[i]},"{cell}"\n' for i, cell in zip(ROWS, cells, strict=True)))
     with pytest.raises(InputError, match=r"stand in alphabetical order in all \d+ lists.*Write them best first"):
+        read(path)
+
+
+def test_of_names_in_columns_in_alphabetical_order_neither(path):
+    path.write_text(lines(lambda i: ",".join([NAMES[i], *sorted(map(named, ranks(i)[0]), key=str.casefold)])))
+    with pytest.raises(InputError, match="stand in alphabetical order"):
         read(path)
 
 

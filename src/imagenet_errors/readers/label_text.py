@@ -26,8 +26,11 @@ REASONS = {
     UNMAPPED: "the label is <unmapped>",
 }
 
-_WNID = re.compile(r"n\d{8}(?!\d)")
+_WNID = re.compile(r"(?:(?!n\d{8}(?!\d)).*[/\\])?(?P<wnid>n\d{8})(?!\d)", re.IGNORECASE)
+"""A wnid in front, or as the folder that a path ends with."""
 _NUMBERED = re.compile(r"(?:LABEL|class|cls)[_ ]?(\d{1,9})", re.IGNORECASE)
+_VALUED = re.compile(r"(\d{1,9})\s*[:(@=\[]\s*(?:[01]?\.\d+|\d{1,3}(?:\.\d+)?\s*%)[)\]]?")
+"""``65 (97.3%)``, ``65:0.973``: the confidence behind an index."""
 _UNMAPPED = "<unmapped"
 _PROMPT = re.compile(
     r"(?:(?:this|it|that) is )?(?:(?:an?|the)? ?(?:photo|picture|image) (?:of|shows|contains|depicts) )?(?:an? |the )?"
@@ -36,7 +39,9 @@ _PROMPT = re.compile(
 )
 _PLACE = re.compile(r"(?P<index>\d{1,9})[\s:;,.\-)]+(?P<name>\D.*)")
 """``65 sea snake``: the class index in front of its name."""
-_BEHIND = re.compile(r"(?P<name>.*\D)[\s(\[:]+(?:(?P<index>\d{1,9})|\d*\.?\d+\s*%|\d*\.\d+)[)\]]?")
+_AHEAD = re.compile(r"(?:\d*\.\d+|\d+(?=\s*%))\s*%?[\s:,\-]+(?P<name>\D.*)")
+"""``97.3% sea snake``: the confidence in front of a name."""
+_BEHIND = re.compile(r"(?P<name>.*\D)[\s(\[:@=]+(?:(?P<index>\d{1,9})|\d*\.?\d+\s*%|\d*\.\d+)[)\]]?")
 """``sea snake (65)``, ``sea snake 97.3%``: the index or the confidence behind a name."""
 _DETAILS = {
     "large long-necked wading bird": "n02012849",
@@ -178,9 +183,9 @@ class LabelTexts:
         """Return the classes that a wnid, a numbered label or a number before a name means; None if it is neither."""
         wnid = _WNID.match(text)
         if wnid:
-            index = self.labels.index_of_wnid.get(wnid.group())
+            index = self.labels.index_of_wnid.get(wnid["wnid"].lower())
             return _NOTHING if index is None else frozenset([index])
-        numbered = _NUMBERED.fullmatch(text)
+        numbered = _NUMBERED.fullmatch(text) or _VALUED.fullmatch(text)
         if numbered and int(numbered.group(1)) < len(self.labels):
             return frozenset([int(numbered.group(1))])
         if text.startswith(_UNMAPPED):
@@ -209,9 +214,9 @@ class LabelTexts:
             return lemmas
         if self._any(name):
             return name
-        for pattern in (_PLACE, _BEHIND, _PROMPT):
+        for pattern in (_PLACE, _AHEAD, _BEHIND, _PROMPT):
             found = pattern.fullmatch(name)
-            shorter = found["name"].strip(" ([:") if found else name
+            shorter = found["name"].strip(" ([:@=-") if found else name
             name = shorter if self._any(shorter) or pattern is not _PROMPT else shorter.rstrip(".! ")
         return name
 
