@@ -167,6 +167,17 @@ TEXTS = {
     "Label Studio": json.dumps(
         [{"data": {"image": f"/data/{NAMES[i]}"}, "predictions": [{"score": SHARE[i], "result": [
             {"from_name": "choice", "type": "choices", "value": {"choices": [named(TOP1[i])]}}]}]} for i in ROWS]),
+    "named values below each other": lines(
+        lambda i: f"Image: {NAMES[i]}\nPredicted class: {named(TOP1[i])}\nTrue class: x\nConfidence: {SHARE[i]}\n--"
+    ),
+    "named values between quotes": lines(
+        lambda i: f'file="val/{NAMES[i]}" pred="{LABELS.descriptions[TOP1[i]]}" prob={SHARE[i]}'
+    ),
+    "named values of several words": lines(
+        lambda i: f"Image: {NAMES[i]} Prediction: {named(TOP1[i])} Confidence: {SHARE[i]}"
+    ),
+    "scores by class in cells, one class called file": "image\toutput\n"
+    + lines(lambda i: f"{NAMES[i]}\t" + json.dumps({named(TOP1[i]): SHARE[i], "file": 0.01, "lynx": 0.02})),
     "a key before each value": lines(lambda i: f"{NAMES[i]} gt={LABEL[i]} pred={TOP1[i]} prob={SHARE[i]}"),
     "a key before each value, between commas": lines(
         lambda i: f"image: {NAMES[i]}, pred: {named(TOP1[i])}, prob: {SHARE[i]}"
@@ -252,6 +263,8 @@ WITHOUT_SHARES = {
     "a class's folder": "image,answer\n" + lines(lambda i: f"{NAMES[i]},/data/train/{LABELS.wnids[TOP1[i]]}/"),
     "right and wrong are no confidence": "image,output,score\n"
     + lines(lambda i: f"{NAMES[i]},{named(TOP1[i])},{float(TOP1[i] == LABEL[i])}"),
+    "a line of Python": f"preds = { {NAMES[i]: int(TOP1[i]) for i in ROWS} }\n",
+    "a line of JavaScript": "const preds = " + json.dumps({NAMES[i]: int(TOP1[i]) for i in ROWS}) + ";\n",
     "sections": "[predictions]\n" + lines(lambda i: f"{NAMES[i]} = {TOP1[i]}"),
     "what MXNet prints": "image,pred\n" + lines(lambda i: f'{NAMES[i]},"\n[{TOP1[i]}.]\n<NDArray 1 @cpu(0)>"'),
     "an index and a name in a cell": "image;pred\n" + lines(lambda i: f"{NAMES[i]};{(int(TOP1[i]), named(TOP1[i]))}"),

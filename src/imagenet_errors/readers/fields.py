@@ -83,6 +83,8 @@ class Content(StrEnum):
 
 _CLASSES = frozenset((Content.INTEGER, Content.TEXT, Content.WNID))
 _STATE_CLASSES = frozenset((Meaning.PREDICTION, Meaning.CLASS, Meaning.RANKS))
+_OF_RECORDS = _STATE_CLASSES | {Meaning.CONFIDENCE, Meaning.TRUTH, Meaning.WEAK_NAME}
+"""What keys of records say; a class may well be called ``file`` or ``model T``."""
 _PARTS = {
     Content.IMAGE: "image",
     Content.INTEGER: "index",
@@ -294,9 +296,11 @@ def is_by_class(value: Any) -> bool:
     """Say whether an object is {class: score}: numbers below keys that are no headers."""
     if not isinstance(value, dict) or not value:
         return False
+    meanings = [meaning_of(str(key)) for key in value]
     return (
         all(score_of(one) is not None for one in value.values())
-        and all(meaning_of(str(key)) is Meaning.UNKNOWN for key in value)
+        and not _OF_RECORDS & set(meanings)
+        and any(meaning is not Meaning.IGNORED for meaning in meanings)
         and any(isinstance(one, float) or (isinstance(one, str) and not one.isdecimal()) for one in value.values())
     )
 

@@ -17,6 +17,7 @@ from imagenet_errors.readers.class_lists import is_class_list, read_class_list
 from imagenet_errors.readers.delimited import read_delimited
 from imagenet_errors.readers.headers import Meaning, meaning_of
 from imagenet_errors.readers.logs import is_log, read_log
+from imagenet_errors.readers.named_values import is_named_values, read_named_values
 from imagenet_errors.readers.opened import ARRAY_START, Opened, opened
 from imagenet_errors.readers.raw import RawPredictions
 from imagenet_errors.readers.safetensors_files import is_safetensors
@@ -61,6 +62,8 @@ def _read_text(file: Opened, stated: Mapping[str, str]) -> Columns | RawPredicti
     nested = _NESTED.search(file.head.decode("utf-8", "replace"))
     if nested and meaning_of(nested["key"]) is not Meaning.UNKNOWN:
         raise yaml_problem(file.path)
+    if is_named_values(file.head):
+        return read_named_values(file.text, file.path)
     if is_log(file.head):
         return read_log(file.text, file.path)
     if is_class_list(file.head):
@@ -191,6 +194,8 @@ _PICKLE_PROTOCOLS = (
 )
 _HEAD = 4096
 _SAMPLED = 64
+_ASSIGNED = re.compile(rb"\s*(?:(?:const|let|var)\s+)?[A-Za-z_]\w*\s*=\s*(?=[\[{])")
+"""``preds = {...}``: data that is saved as a line of a program."""
 _PREFIXED = re.compile(
     rb"\[(?:[^\[\]{}\"'\n]*\][ \t]*[^\s,;\]\[]|(?!NaN|null|true|false)[A-Za-z][\w .-]*\][ \t]*\r?\n)"
 )
@@ -234,6 +239,9 @@ def _binary(file: Opened) -> Format | None:
 
 def _text(file: Opened) -> tuple[Format, Opened]:
     text = _utf8(file.text, file.path).removeprefix(b"\xef\xbb\xbf")
+    assigned = _ASSIGNED.match(text)
+    if assigned:
+        text = text[assigned.end() :].rstrip().removesuffix(b";")
     start = text[:_HEAD].lstrip() or text.lstrip()
     if not start:
         raise InputError(file.path, "the file is empty", fix="Write it again.")
