@@ -178,6 +178,7 @@ TEXTS = {
     ),
     "scores by class in cells, one class called file": "image\toutput\n"
     + lines(lambda i: f"{NAMES[i]}\t" + json.dumps({named(TOP1[i]): SHARE[i], "file": 0.01, "lynx": 0.02})),
+    "columns that are only numbered": "c0,c1,c2\n" + lines(lambda i: f"{NAMES[i]},{TOP1[i]},{SHARE[i]}"),
     "a key before each value": lines(lambda i: f"{NAMES[i]} gt={LABEL[i]} pred={TOP1[i]} prob={SHARE[i]}"),
     "a key before each value, between commas": lines(
         lambda i: f"image: {NAMES[i]}, pred: {named(TOP1[i])}, prob: {SHARE[i]}"
@@ -671,6 +672,18 @@ def test_other_values_above_1_are_no_confidence(path, values):
 def test_a_table_of_texts_saved_as_an_array_is_read(tmp_path, kind):
     np.save(tmp_path / "vit.npy", np.array([[NAMES[i], named(TOP1[i]), str(SHARE[i])] for i in ROWS], dtype=kind))
     check(read(tmp_path / "vit.npy"))
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        pytest.param([TOP1[ROWS], [SHARE[i] for i in ROWS]], id="classes and confidences"),
+        pytest.param([[ranks(i)[0] for i in ROWS], [ranks(i)[1] for i in ROWS]], id="ranks and their values"),
+    ],
+)
+def test_arrays_without_names_of_their_own_are_known_by_what_they_hold(tmp_path, arrays):
+    np.savez(tmp_path / "vit.npz", np.array(NAMES)[ROWS], *map(np.array, arrays))
+    check(read(tmp_path / "vit.npz"))
 
 
 def test_columns_of_one_name_can_be_told_apart_as_the_message_says(path):

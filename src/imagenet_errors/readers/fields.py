@@ -443,7 +443,7 @@ def _join_families(fields: list[Field]) -> list[Field]:
         numbers = sorted(members)
         ordered = [members[number] for number in numbers]
         is_run = numbers[0] in (0, 1) and numbers[-1] - numbers[0] == len(members) - 1
-        if len(members) > 1 and is_run and not _repeat_classes(ordered):
+        if len(members) > 1 and is_run and not _repeat_classes(ordered) and not _mix_kinds(base, ordered):
             family = _family(base, ordered)
             joined |= {id(member): family for member in members.values()}
     return list(dict.fromkeys(joined.get(id(field), field) for field in fields))
@@ -461,6 +461,15 @@ def _repeat_classes(fields: Sequence[Field]) -> bool:
         return False
     rows = list(zip(*(_sampled(field) for field in fields), strict=True))
     return sum(len(set(row)) < len(row) for row in rows if "" not in row) * 10 > len(rows)
+
+
+def _mix_kinds(base: str, fields: Sequence[Field]) -> bool:
+    """Say whether columns that are only numbered (``c1``, ``c2``) hold classes and other numbers: ``65``, ``0.9``."""
+    whole = [field for field in fields if field.content is Content.INTEGER]
+    if meaning_of(base) is not Meaning.UNKNOWN or len(whole) in (0, len(fields)) or len(fields) >= WIDE:
+        return False
+    values = [number for field in whole for cell in _sampled(field) if (number := _number(cell)) is not None]
+    return len(values) >= _ENOUGH_TO_TELL and max(values) > 1
 
 
 def _sampled(field: Field) -> list[str]:
