@@ -33,8 +33,8 @@ def _sample(column: pa.ChunkedArray) -> list[str]:
 
 
 def _key(column: pa.ChunkedArray) -> str:
-    """Return the key that every cell begins with; empty for none."""
-    found = [_KEY.match(cell) for cell in _sample(column)]
+    """Return the key that every cell begins with; empty for none, and for one before an object in braces."""
+    found = [_KEY.match(cell) if "{" not in cell else None for cell in _sample(column)]
     keys = {one["key"] if one else "" for one in found}
     return keys.pop() if len(keys) == 1 and len(found) > 1 else ""
 
