@@ -98,6 +98,7 @@ def test_text_comes_unpacked_and_without_its_byte_order_mark(file):
         pytest.param(b"%PDF-1.7", "PDF", id="PDF"),
         pytest.param(b"<!DOCTYPE html><html>", "<!DOCTYPE html>", id="web page shows its first bytes"),
         pytest.param(b"\n<html>403 Forbidden", "<html>403 Forbidden", id="error page saved as data"),
+        pytest.param(b"<table><tr><td>a.JPEG", "pandas.read_html", id="table of a web page"),
         pytest.param(b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull", id="git-lfs pointer"),
         pytest.param("filename,index".encode("utf-16")[:-1], "UTF-16", id="UTF-16 cut short"),
         pytest.param("a.JPEG,caf\xe9".encode("latin-1"), "not UTF-8", id="Latin-1"),

@@ -270,3 +270,15 @@ class TestMasked:
                 where=Path("model.npy"),
                 mask=True,
             )
+
+
+def test_an_index_of_other_classes_settles_no_ambiguous_text():
+    names = [LABELS.names[index] for index in range(40)]
+    found = resolved(index=[134] * 42, text=[*names, "crane", None])
+    assert found.top1.tolist() == [*range(40), -1, -1]
+    assert found.n_disagree == 40
+
+
+def test_an_index_that_mostly_agrees_settles_an_ambiguous_text():
+    names = [LABELS.names[index] for index in range(40)]
+    assert resolved(index=[*range(40), 134], text=[*names, "crane"]).top1.tolist() == [*range(40), 134]

@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import lzma
+import re
 import zipfile
 
 import numpy as np
@@ -90,6 +91,14 @@ TEXTS = {
     "the header repeated": PLAIN.replace(f"{NAMES[ROWS[40]]}", f"{NAMES[ROWS[40]]}", 1)
     .replace(f"\n{NAMES[ROWS[40]]}", f"\nimage,pred,prob\n{NAMES[ROWS[40]]}"),
     "a summary behind": PLAIN + "\n * Acc@1 75.300 Acc@5 92.1\nTop-1: 75.3%, Top-5: 92.1%, n: 80, done\n",
+    "a row in one cell": lines(lambda i: f'"{NAMES[i]};{named(TOP1[i])};{SHARE[i]}"'),
+    "a row in one cell, beside empty ones": "image;pred;prob,,\n"
+    + lines(lambda i: f'"val/{NAMES[i]};{TOP1[i]};{str(SHARE[i]).replace(".", ",")}",,'),
+    "quoted cells in one cell": '"image,pred,prob"\n'
+    + lines(lambda i: f'"""{NAMES[i]}"",""{LABELS.descriptions[TOP1[i]]}"",{SHARE[i]}"'),
+    "rows with a comma in one cell": "image;pred;prob\n"
+    + lines(lambda i: ('"{}"' if "," in LABELS.descriptions[TOP1[i]] else "{}").format(
+        f"{NAMES[i]};{LABELS.descriptions[TOP1[i]]};{SHARE[i]}")),
     "Markdown": "| image | pred | prob |\n|---|---:|:--:|\n"
     + lines(lambda i: f"| {NAMES[i]} | {TOP1[i]} | {SHARE[i]} |"),
     "a database's shell": " image | pred | prob\n-------+------+------\n"
@@ -152,12 +161,82 @@ TEXTS = {
     "pairs of class and score": lines(
         lambda i: json.dumps({"image": NAMES[i], "topk": [list(pair) for pair in zip(*ranks(i), strict=True)]})
     ),
+    "names of classes and values in turn": lines(
+        lambda i: ",".join([NAMES[i], *(f"{named(k)},{share}" for k, share in pairs(i))])
+    ),
+    "Label Studio": json.dumps(
+        [{"data": {"image": f"/data/{NAMES[i]}"}, "predictions": [{"score": SHARE[i], "result": [
+            {"from_name": "choice", "type": "choices", "value": {"choices": [named(TOP1[i])]}}]}]} for i in ROWS]),
+    "named values below each other": lines(
+        lambda i: f"Image: {NAMES[i]}\nPredicted class: {named(TOP1[i])}\nTrue class: x\nConfidence: {SHARE[i]}\n--"
+    ),
+    "named values between quotes": lines(
+        lambda i: f'file="val/{NAMES[i]}" pred="{LABELS.descriptions[TOP1[i]]}" prob={SHARE[i]}'
+    ),
+    "named values of several words": lines(
+        lambda i: f"Image: {NAMES[i]} Prediction: {named(TOP1[i])} Confidence: {SHARE[i]}"
+    ),
+    "scores by class in cells, one class called file": "image\toutput\n"
+    + lines(lambda i: f"{NAMES[i]}\t" + json.dumps({named(TOP1[i]): SHARE[i], "file": 0.01, "lynx": 0.02})),
+    "columns that are only numbered": "c0,c1,c2\n" + lines(lambda i: f"{NAMES[i]},{TOP1[i]},{SHARE[i]}"),
+    "a key before each value": lines(lambda i: f"{NAMES[i]} gt={LABEL[i]} pred={TOP1[i]} prob={SHARE[i]}"),
+    "a key before each value, between commas": lines(
+        lambda i: f"image: {NAMES[i]}, pred: {named(TOP1[i])}, prob: {SHARE[i]}"
+    ),
+    "a spreadsheet's formulas": "image,pred,prob\n"
+    + lines(lambda i: f'{NAMES[i]},"=""{TOP1[i]:04d}""",{SHARE[i]}'),
+    "a spreadsheet's apostrophes": "image,pred,prob\n" + lines(lambda i: f"{NAMES[i]},'{TOP1[i]},'{SHARE[i]}"),
+    "a grid": "+-------+------+------+\n| image | pred | prob |\n+=======+======+======+\n"
+    + lines(lambda i: f"| {NAMES[i]} | {TOP1[i]} | {SHARE[i]} |\n+-------+------+------+"),
+    "drawn boxes": "\u250c\u2500\u2500\u2500\u2500\u2510\n\u2502 image \u2502 pred \u2502 prob \u2502\n"
+    + lines(lambda i: f"\u2502 {NAMES[i]} \u2502 {TOP1[i]} \u2502 {SHARE[i]} \u2502")
+    + "\u2514\u2500\u2500\u2500\u2500\u2518\n",
+    "a count before each line": lines(lambda i: f"[{i + 1}/400] {NAMES[i]}: {named(TOP1[i])} ({SHARE[i]})"),
+    "Ultralytics' log": lines(
+        lambda i: f"image {i + 1}/80 /data/{NAMES[i]}: 224x224 {named(TOP1[i])} {SHARE[i]}, tench 0.05, 3.{i % 9}ms"
+    ),
+    "jax' print": "image;pred;prob\n"
+    + lines(lambda i: f"{NAMES[i]};Array({TOP1[i]}, dtype=int32);Array({SHARE[i]}, dtype=float32)"),
+    "TensorFlow's print": "image;pred;prob\n"
+    + lines(lambda i: f"{NAMES[i]};<tf.Tensor: shape=(), dtype=int64, numpy={TOP1[i]}>;"
+            f"tf.Tensor({SHARE[i]}, shape=(), dtype=float32)"),
+    "Julia's vectors": "image;top3;top3_prob\n" + lines(lambda i: f"{NAMES[i]};Any{ranks(i)[0]};Float32{ranks(i)[1]}"),
+    "R's vectors": "image;top3;top3_prob\n"
+    + lines(lambda i: f"{NAMES[i]};c({str(ranks(i)[0])[1:-1]});c({str(ranks(i)[1])[1:-1]})"),
+    "Python's dict of numpy's numbers": repr({NAMES[i]: (np.int64(TOP1[i]), np.float32(SHARE[i])) for i in ROWS}),
+    "a pair in a cell": "image;pred\n" + lines(lambda i: f"{NAMES[i]};({TOP1[i]}, {SHARE[i]})"),
+    "pairs in a cell, worst first": "image;output\n"
+    + lines(lambda i: f"{NAMES[i]};{[(named(k), share) for k, share in reversed(pairs(i))]}"),
+    "a list of an index, a name and a score": json.dumps(
+        {NAMES[i]: [int(TOP1[i]), named(TOP1[i]), SHARE[i]] for i in ROWS}),
+    "a list of the truth, the prediction and its score": json.dumps(
+        {NAMES[i]: [int(LABEL[i]), int(TOP1[i]), SHARE[i]] for i in ROWS}),
+    "a pair by name": json.dumps({NAMES[i]: [int(TOP1[i]), SHARE[i]] for i in ROWS}),
+    "pairs of score and class": json.dumps({NAMES[i]: [[share, k] for k, share in pairs(i)] for i in ROWS}),
+    "classes in one list, scores in another": json.dumps({NAMES[i]: ranks(i) for i in ROWS}),
+    "scores as texts": json.dumps({NAMES[i]: {named(k): f"{share:.1%}" for k, share in pairs(i)} for i in ROWS}),
+    "columns as lists": json.dumps(
+        [[NAMES[i] for i in ROWS], [int(TOP1[i]) for i in ROWS], [SHARE[i] for i in ROWS]]),
+    "predictions by name beside other objects": json.dumps(
+        {"model": {"name": "vit"}, "predictions": {NAMES[i]: {"class": int(TOP1[i]), "prob": SHARE[i]} for i in ROWS}}),
+    "predictions beside an accuracy": json.dumps(
+        {"model": "vit", "top1": 75.0, "results": [{"img": {"path": NAMES[i]}, "pred": int(TOP1[i]), "prob": SHARE[i]}
+                                                   for i in ROWS]}),
+    "objects in objects": json.dumps(
+        {"test": {"outputs": {NAMES[i]: {"class": int(TOP1[i]), "prob": SHARE[i]} for i in ROWS}}}),
 }  # fmt: skip
 WITHOUT_SHARES = {
     "hyphens for blanks": "image,pred\n" + lines(lambda i: f"{NAMES[i]},{named(TOP1[i]).replace(' ', '-')}"),
     "names of several words behind a blank": lines(lambda i: f"{NAMES[i]} {named(TOP1[i])}"),
     "a list of rows, the headers first": json.dumps([["image", "pred"], *([NAMES[i], int(TOP1[i])] for i in ROWS)]),
     "names between commas": "image,top3\n" + lines(lambda i: f'{NAMES[i]},"{", ".join(map(named, ranks(i)[0]))}"'),
+    "names between slashes": "image,top3\n" + lines(lambda i: f"{NAMES[i]},{' / '.join(map(named, ranks(i)[0]))}"),
+    "names between arrows, some images with one": "image,top3\n"
+    + lines(lambda i: f"{NAMES[i]},{' > '.join(map(named, ranks(i)[0][: 1 + i % 3]))}"),
+    "names below each other in a cell": "image,top3\n"
+    + lines(lambda i: '{},"{}"'.format(NAMES[i], "\n".join(map(named, ranks(i)[0])))),
+    "names with slashes between slashes": "image,top2\n"
+    + lines(lambda i: f"{NAMES[i]},{named(TOP1[i])}/baluster / handrail"),
     "names with commas between commas, in lower case": "image,top3\n"
     + lines(lambda i: f'{NAMES[i]},"{",".join(LABELS.descriptions[k] for k in ranks(i)[0]).lower()}"'),
     "Kaggle's boxes": "ImageId,PredictionString\n"
@@ -175,6 +254,25 @@ WITHOUT_SHARES = {
     "by predicted class": json.dumps(
         {LABELS.wnids[k]: [NAMES[i] for i in ROWS if TOP1[i] == k] for k in {TOP1[i] for i in ROWS}}
     ),
+    "the confidence behind an index": "image,answer\n" + lines(lambda i: f"{NAMES[i]},{TOP1[i]} ({SHARE[i]:.1%})"),
+    "classes and confidences behind each other": lines(
+        lambda i: f"{NAMES[i]} {' '.join(f'{k}:{share}' for k, share in pairs(i))}"
+    ),
+    "the confidence in front": "image,answer\n" + lines(lambda i: f"{NAMES[i]},{SHARE[i]:.1%} {named(TOP1[i])}"),
+    "the confidence behind a dash": "image,answer\n" + lines(lambda i: f"{NAMES[i]},{named(TOP1[i])} - {SHARE[i]:.1%}"),
+    "wnids in upper case": "image,answer\n" + lines(lambda i: f"{NAMES[i]},{LABELS.wnids[TOP1[i]].upper()}"),
+    "a class's folder": "image,answer\n" + lines(lambda i: f"{NAMES[i]},/data/train/{LABELS.wnids[TOP1[i]]}/"),
+    "right and wrong are no confidence": "image,output,score\n"
+    + lines(lambda i: f"{NAMES[i]},{named(TOP1[i])},{float(TOP1[i] == LABEL[i])}"),
+    "a line of Python": f"preds = { {NAMES[i]: int(TOP1[i]) for i in ROWS} }\n",
+    "a line of JavaScript": "const preds = " + json.dumps({NAMES[i]: int(TOP1[i]) for i in ROWS}) + ";\n",
+    "sections": "[predictions]\n" + lines(lambda i: f"{NAMES[i]} = {TOP1[i]}"),
+    "what MXNet prints": "image,pred\n" + lines(lambda i: f'{NAMES[i]},"\n[{TOP1[i]}.]\n<NDArray 1 @cpu(0)>"'),
+    "an index and a name in a cell": "image;pred\n" + lines(lambda i: f"{NAMES[i]};{(int(TOP1[i]), named(TOP1[i]))}"),
+    "a list of pairs of texts": json.dumps([[NAMES[i], named(TOP1[i])] for i in ROWS]),
+    "lists of a batch": json.dumps(
+        [[[NAMES[i] for i in part], [int(TOP1[i]) for i in part]] for part in (ROWS[:32], ROWS[32:])]),
+    "boxes beside a label": "image;label;box\n" + lines(lambda i: f"{NAMES[i]};{TOP1[i]};[{100 + i % 9}, 0.{i % 9}5]"),
     "Python's dict": repr({NAMES[i]: int(TOP1[i]) for i in ROWS}),
     "a comma too many": "{" + "".join(f'"{NAMES[i]}": {TOP1[i]},\n' for i in ROWS) + "}",
 }  # fmt: skip
@@ -228,6 +326,8 @@ def zipped(text):
         pytest.param(lambda text: pa.compress(text, codec="zstd", asbytes=True), id="zstd"),
         pytest.param(zipped, id="zip of one file"),
         pytest.param(lambda text: text.decode().encode("utf-16"), id="UTF-16"),
+        pytest.param(lambda text: text.decode().encode("utf-16-le"), id="UTF-16 without its mark"),
+        pytest.param(lambda text: text.decode().encode("utf-32"), id="UTF-32"),
     ],
 )
 def test_packed_and_recoded_texts_are_read(path, pack):
@@ -339,6 +439,7 @@ def test_ranks_beside_their_values_in_an_npz_are_no_scores(tmp_path):
     [
         pytest.param("file,pred", lambda _, i: f"{i + 1}.jpg", id="numbers with an ending"),
         pytest.param("path,pred", lambda _, i: f"images/{i}.png", id="in a folder, from 0"),
+        pytest.param("image_id,pred", lambda _, i: f"{i + 1}.0", id="numbers that became floats"),
         pytest.param("idx,pred", lambda place, _: str(place), id="places in class folders"),
         pytest.param("index,label", lambda place, _: str(place), id="beside a label"),
     ],
@@ -444,6 +545,11 @@ def test_pickles_of_old_protocols_are_known(path, start):
         read(path)
 
 
+def test_names_in_quotes_are_no_rows_in_one_cell(path):
+    path.write_text("".join(f'"{text}"\n' for text in LABELS.descriptions))
+    assert read_raw(path).text.to_pylist() == list(LABELS.descriptions)
+
+
 def test_an_apostrophe_in_single_quotes_ends_no_cell(path):
     for inside in ("jack-o'-lantern", "jack-o''-lantern", r"jack-o\'-lantern"):
         path.write_text("'image','label'\n" + "".join(f"'{NAMES[i]}','{inside}'\n" for i in range(3)))
@@ -455,11 +561,17 @@ def test_single_quotes_beside_double_ones_belong_to_the_names(path):
     assert read_raw(path).text.to_pylist() == ["'tabby'"] * 3
 
 
-@pytest.mark.parametrize("mark", [", ", "|"])
+@pytest.mark.parametrize("mark", [", ", "|", "/"])
 def test_of_names_in_alphabetical_order_the_best_is_not_known(path, mark):
     cells = [mark.join(sorted(map(named, ranks(i)[0]), key=str.casefold)) for i in ROWS]
     path.write_text("image,top3\n" + "".join(f'{NAMES[i]},"{cell}"\n' for i, cell in zip(ROWS, cells, strict=True)))
     with pytest.raises(InputError, match=r"stand in alphabetical order in all \d+ lists.*Write them best first"):
+        read(path)
+
+
+def test_of_names_in_columns_in_alphabetical_order_neither(path):
+    path.write_text(lines(lambda i: ",".join([NAMES[i], *sorted(map(named, ranks(i)[0]), key=str.casefold)])))
+    with pytest.raises(InputError, match="stand in alphabetical order"):
         read(path)
 
 
@@ -487,6 +599,21 @@ def test_of_names_between_commas_a_first_one_of_two_classes_is_ambiguous(path, c
     assert f"means more than one class (first: row 1: '{cell}')" in check(read(path), ROWS[1:], has_shares=False)
 
 
+@pytest.mark.parametrize("mark", [", ", "/"])
+def test_a_name_before_others_means_what_it_means_alone(path, mark):
+    first = {index: text.split(", ")[0] for index, text in enumerate(LABELS.descriptions)}
+    rows, maillot = (
+        ROWS[:60],
+        LABELS.index_of_wnid["n03710637"],
+    )  # whose description is that of another class, shortened
+    cells = [*(first[TOP1[i]] for i in rows), first[maillot]]
+    names = [*(NAMES[i] for i in rows), NAMES[500]]
+    path.write_text("image,top2\n" + "".join(f'{a},"{b}{mark}tench"\n' for a, b in zip(names, cells, strict=True)))
+    assert f"means more than one class (first: row 61: 'maillot{mark}tench')" in check(
+        read(path), rows, has_shares=False
+    )
+
+
 def test_where_something_else_stands_between_commas_the_file_is_refused(path):
     path.write_text(with_first("tabby, no such thing"))
     with pytest.raises(InputError, match=r"80 labels of 80 cannot be read as a class.*several of a row between '\|'"):
@@ -500,6 +627,77 @@ def test_percentages_are_read_where_the_header_says_so_and_else_that_is_said(pat
     path.write_text(f"image,pred,{header}\n" + lines(lambda i: f"{NAMES[i]},{TOP1[i]},{100 * SHARE[i]:.1f}"))
     notes = check(read(path), has_shares=is_read)
     assert ("Percentages are read under a header with 'percent'" in notes) == (not is_read)
+
+
+def test_percentages_without_a_header_are_read_once_one_is_written_as_the_note_says(path):
+    path.write_text(lines(lambda i: f"{NAMES[i]},{named(TOP1[i])},{100 * SHARE[i]:.1f}"))
+    notes = check(read(path), has_shares=False)
+    first_line = re.search(r"a first line such as (\S+)\)", notes)[1]
+    path.write_text(f"{first_line}\n{path.read_text()}")
+    check(read(path))
+
+
+MANY = range(400)
+
+
+def with_values(values):
+    return "".join(f"{NAMES[i]},{named(TOP1[i])},{values[i]:.2f}\n" for i in MANY)
+
+
+def test_many_values_from_90_to_100_and_none_beyond_are_percentages_and_that_is_said(path):
+    share = np.random.default_rng(5).uniform(30, 99, 400)
+    path.write_text(with_values(share))
+    predictions = read(path)
+    assert predictions.confidence == pytest.approx(share[predictions.rows] / 100, abs=1e-4)
+    assert "'column 3' was read as percentages: no value is above 100, and" in " ".join(predictions.intake.notes)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pytest.param(np.random.default_rng(5).normal(14, 4, 400).clip(0), id="logits"),
+        pytest.param(np.random.default_rng(5).uniform(30, 101, 400), id="some above 100"),
+        pytest.param(np.random.default_rng(5).uniform(-1, 99, 400), id="some below 0"),
+        pytest.param(np.r_[np.full(390, 20.5), np.full(10, 95.5)], id="few near 100"),
+    ],
+)
+def test_other_values_above_1_are_no_confidence(path, values):
+    path.write_text(with_values(values))
+    predictions = read(path)
+    assert predictions.confidence is None
+    assert "holds values outside 0..1" in " ".join(predictions.intake.notes)
+
+
+@pytest.mark.parametrize("kind", ["U", "S"])
+def test_a_table_of_texts_saved_as_an_array_is_read(tmp_path, kind):
+    np.save(tmp_path / "vit.npy", np.array([[NAMES[i], named(TOP1[i]), str(SHARE[i])] for i in ROWS], dtype=kind))
+    check(read(tmp_path / "vit.npy"))
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        pytest.param([TOP1[ROWS], [SHARE[i] for i in ROWS]], id="classes and confidences"),
+        pytest.param([[ranks(i)[0] for i in ROWS], [ranks(i)[1] for i in ROWS]], id="ranks and their values"),
+    ],
+)
+def test_arrays_without_names_of_their_own_are_known_by_what_they_hold(tmp_path, arrays):
+    np.savez(tmp_path / "vit.npz", np.array(NAMES)[ROWS], *map(np.array, arrays))
+    check(read(tmp_path / "vit.npz"))
+
+
+def test_columns_of_one_name_can_be_told_apart_as_the_message_says(path):
+    path.write_text(
+        "image,pred,prob,pred,prob\n" + lines(lambda i: f"{NAMES[i]},{TOP1[i]},{SHARE[i]},{(i * 7) % 999},0.1")
+    )
+    with pytest.raises(InputError, match=r"2 columns may be the index: 'pred', 'pred\.1'"):
+        read(path)
+    check(read(path, columns={"index": "pred", "confidence": "prob"}))
+
+
+def test_a_model_that_says_one_class_of_all_images_is_read_for_that(path):
+    path.write_text("image,pred\n" + lines(lambda i: f"{NAMES[i]},tench"))
+    assert set(read(path, check_order=False).top1) == {0}
 
 
 def test_a_head_of_some_classes_needs_its_names_and_the_images_names(tmp_path):
@@ -530,3 +728,27 @@ def test_nested_yaml_is_refused_with_a_conversion_that_works(tmp_path, monkeypat
     monkeypatch.chdir(tmp_path)
     exec("\n".join(line.strip() for line in refused.value.fix.splitlines()[1:]))
     check(read(tmp_path / "vit.json"), has_shares=False)
+
+
+CLASS_LISTS = {
+    "names": "\n".join(text.split(", ")[0] for text in LABELS.descriptions),
+    "Kaggle's mapping": "\n".join(map(" ".join, zip(LABELS.wnids, LABELS.descriptions, strict=True))),
+    "Keras' index": json.dumps({i: [wnid, "x"] for i, wnid in enumerate(LABELS.wnids)}),
+    "Hugging Face's ids": json.dumps({"id2label": dict(enumerate(LABELS.descriptions))}),
+    "a table": "index,wnid,name\n" + "".join(f"{i},{wnid},x\n" for i, wnid in enumerate(LABELS.wnids)),
+}
+
+
+@pytest.mark.parametrize("text", CLASS_LISTS.values(), ids=CLASS_LISTS)
+def test_a_list_of_the_classes_is_told_and_goes_where_the_message_says(tmp_path, text):
+    (tmp_path / "classes").write_text(text)
+    with pytest.raises(InputError, match=r"a list of 1,000 classes, without an image .*--class-axis.*--classes"):
+        read(tmp_path / "classes")
+    np.savez(tmp_path / "vit.npz", names=np.array(NAMES)[ROWS], logits=np.eye(1000, dtype=np.float32)[TOP1[ROWS]])
+    check(read(tmp_path / "vit.npz", class_axis=str(tmp_path / "classes")), has_shares=False)
+
+
+def test_predictions_of_each_class_once_are_no_list_of_the_classes(path):
+    path.write_text("\n".join(map(str, np.random.default_rng(3).permutation(1000))))
+    with pytest.raises(InputError, match="1,000 rows without image names"):
+        read(path)

@@ -19,6 +19,9 @@ ABOUT = {"where": "model.csv", "header": "index"}
         pytest.param(["65.0", "3"], [65, 3], id="whole floats as text"),
         pytest.param([65.0, 3.0], [65, 3], id="whole floats"),
         pytest.param(["tensor(65)", "np.int64(3)"], [65, 3], id="printed scalars"),
+        pytest.param(["3", "1,000", "999"], [3, 1000, 999], id="commas between thousands"),
+        pytest.param(["3,000", "65,000"], [3, 65], id="decimal commas in every cell"),
+        pytest.param(["#N/A", "missing", "-", "3"], [-1, -1, -1, 3], id="words for none"),
         pytest.param(["", "3"], [-1, 3], id="an empty cell gives none"),
         pytest.param([None, 3], [-1, 3], id="null gives none"),
         pytest.param([float("nan"), 3.0], [-1, 3], id="NaN gives none"),
@@ -53,6 +56,11 @@ def test_numbers_may_be_missing_nan_or_have_a_decimal_comma():
 
 def field(values):
     return fields_of(["x"], [pa.array(values)], where="model.csv")[0]
+
+
+def test_what_microsofts_compilers_print_for_nan_and_infinity_is_read():
+    cells = pa.array(["1.#QNAN", "-nan(ind)", "1.#IND00", "-1.#INF"])
+    assert str(to_numpy(numbers(cells, **ABOUT))) == "[ nan  nan  nan -inf]"
 
 
 def test_one_value_is_picked_out_of_each_list_and_none_out_of_an_empty_one():

@@ -38,7 +38,13 @@ _WRAPPED_NAME = r"""^[\[(]*b?(['"])([^'"]*)['"](?:\s*,.*)?[\])]*$"""
 _ABOVE_ONE = 1e-3
 """How far rounding may lift a probability above 1."""
 
+_ENOUGH_ROWS = 10
+"""From so many rows on, values that are all 0 or 1 are no probabilities."""
 _PERCENT = 100
+_NEAR_100 = 90
+_ENOUGH_NEAR_100 = 20
+_SHARE_NEAR_100 = 0.02
+"""Percentages are known by so many values, and this share of them, from 90 to 100, and none beyond."""
 _RANKED_SAMPLE = 200
 """Rows looked at to tell whether names stand in alphabetical order."""
 
@@ -180,8 +186,8 @@ def assemble(roles: Roles, source: Columns, *, n_rows: int) -> RawPredictions:
     if roles.index:
         index = class_indices(pick(roles.index, place, where=where), where=where, header=roles.index.header)
     text = _text(pick(roles.label, place, where=where)) if roles.label else None
-    if roles.label and roles.label.is_list and roles.confidence is None and roles.index is None:
-        refuse_alphabetical(roles.label.members[0][:_RANKED_SAMPLE].drop_null().to_pylist(), where)
+    if roles.label and roles.label.n_values > 1 and roles.confidence is None and roles.index is None:
+        refuse_alphabetical(_first_lists(roles.label), where)
     invalid = _without_class(index, text) if roles.scores is None and not roles.claims else {}
     share, unusable, more = _confidences(confidence, roles)
     scores = None if roles.scores is None else _scores(roles.scores, where)
@@ -201,6 +207,12 @@ def assemble(roles: Roles, source: Columns, *, n_rows: int) -> RawPredictions:
         scores=scores,
         axis_labels=None if roles.scores is None else roles.scores.labels,
     )
+
+
+def _first_lists(field: Field) -> list[Sequence[str | None]]:
+    """Return the first rows' several texts."""
+    columns = [member[:_RANKED_SAMPLE].to_pylist() for member in field.members]
+    return [row for row in columns[0] if row] if field.is_list else list(zip(*columns, strict=True))
 
 
 def _candidate(claim: Claim, where: Path) -> Candidate:
@@ -239,6 +251,8 @@ def _names(array: pa.Array) -> pa.StringArray:
     if pt.is_floating(array.type):  # whole numbers that a missing one turned into floats: 293.0 is 293
         array = array.cast(pa.int64(), safe=False)
     names = pc.utf8_trim_whitespace(array.cast(pa.string()).fill_null(""))
+    if re.fullmatch(r"\d+\.0", names[0].as_py() or ""):  # the same in a text
+        names = pc.replace_substring_regex(names, r"^(\d+)\.0$", r"\1")
     if re.match(_WRAPPED_NAME, names[0].as_py() or ""):
         names = pc.replace_substring_regex(names, _WRAPPED_NAME, r"\2")
     return names
@@ -282,8 +296,17 @@ def _confidences(
         return None, {}, []
     values = to_numpy(given)
     header = roles.confidence.header if roles.confidence else ""
+    if len(values) >= _ENOUGH_ROWS and np.isin(values, (0, 1)).all() and np.ptp(values):
+        note = f"Column {header!r} holds nothing but 0 and 1, such as wrong and right; no confidence was read."
+        return None, {}, [note]
+    notes = []
     if is_in_percent(header) and np.nanmax(values) > 1 + _ABOVE_ONE:
         values = values / _PERCENT
+    elif (n_near := _near_100(values)) >= max(_ENOUGH_NEAR_100, _SHARE_NEAR_100 * len(values)):
+        values = values / _PERCENT
+        notes = [
+            f"Column {header!r} was read as percentages: no value is above 100, and {n_near:,} are from {_NEAR_100} on."
+        ]
     broken = {CONFIDENCE_IS_NAN: np.isnan(values), CONFIDENCE_IS_INFINITE: np.isinf(values)}
     unusable = {reason: np.flatnonzero(mask) for reason, mask in broken.items() if mask.any()}
     outside = np.isfinite(values) & ((values < 0) | (values > 1 + _ABOVE_ONE))
@@ -294,9 +317,24 @@ def _confidences(
             "such as logits; no confidence was read."
         )
         if np.nanmin(values) >= 0 and np.nanmax(values) <= _PERCENT:
-            note += " Percentages are read under a header with 'percent'."
+            note += (
+                " Percentages are read under a header with 'percent' (where there is none, write a first line such as "
+                "image,prediction,confidence_percent), with a % sign behind each, or divided by 100."
+            )
         return None, unusable, [note]
-    return np.minimum(np.where(np.isinf(values), np.nan, values), 1).astype(np.float32), unusable, []
+    return np.minimum(np.where(np.isinf(values), np.nan, values), 1).astype(np.float32), unusable, notes
+
+
+def _near_100(values: NDArray[np.float64]) -> int:
+    """Return how many values lie from 90 to 100; 0 where one lies outside 0..100.
+
+    Many there and none beyond are what softmax gives in percent. Logits know no bound, and few are so large: of
+    ImageNet models the largest of an image is mostly 5 to 40.
+    """
+    finite = values[np.isfinite(values)]
+    if not len(finite) or finite.min() < 0 or finite.max() > _PERCENT * (1 + _ABOVE_ONE):
+        return 0
+    return int(np.count_nonzero(finite >= _NEAR_100))
 
 
 def _scores(field: Field, where: Path) -> ColumnScores | ArrayScores:

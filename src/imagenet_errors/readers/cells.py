@@ -17,12 +17,27 @@ import pyarrow.compute as pc
 from imagenet_errors.problems import InputError, counted
 
 _ITEM = re.compile(r"""'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^\s,;|\[\]()'"]+)""", re.DOTALL)
-_WRAPPED = r"\b(?:np\.\w+|tensor|array)\(([^()]*)\)"
-"""How numpy 2 and torch print a number inside a Python list: ``np.float64(0.5)``, ``tensor(65)``."""
+_WRAPPED = r"\b(?:(?:np|numpy|jnp|torch|tf)\.\w+|tensor|array|Array)\(([^()]*)\)"
+"""How numpy 2, torch, jax and TensorFlow print a value: ``np.float64(0.5)``, ``tensor(65)``."""
+_VECTOR = r"^c\((.*)\)$"
+"""How R writes a vector: ``c(65, 1)``."""
+_TYPED = r"\b(?:Any|U?Int\d*|Float\d*|String)\["
+"""How Julia begins a vector: ``Float32[0.5, 0.2]``."""
+_NUMPY = r"<tf\.Tensor:[^>]*numpy=(array\()?([^>]*?)\)?>"
+_SHAPE = r"\s*<NDArray [^>]*>"
+"""What TensorFlow writes around a value, and MXNet behind it."""
 _KEYWORD = (
     r""",\s*(?:device|dtype|grad_fn|requires_grad|size|shape)\s*=\s*(?:'[^']*'|"[^"]*"|<[^>]*>|\([^()]*\)|[\w.]+)"""
 )
 """What torch and numpy print behind a value: ``tensor([65], device='cuda:0')``; it is no further rank."""
+_PRINTED = (
+    (_NUMPY, r"\2"),
+    (_SHAPE, ""),
+    (_KEYWORD, ""),
+    (_WRAPPED, r"\1"),
+    (_TYPED, "["),
+    (_VECTOR, r"[\1]"),
+)
 _VALUE = r"(?:[-+]?\d*\.?\d+(?:[eE][-+]?\d+)?|n\d{8})"
 _SEPARATED = re.compile(rf"{_VALUE}(?:(?:\s*[;|]\s*|\s+|,\s+|,(?=[^,]*,)){_VALUE})*(?:,{_VALUE})?")
 _SCORED = re.compile(
@@ -128,9 +143,22 @@ def first_of_boxes(lists: pa.ListArray) -> pa.Array:
 
 def unwrapped(cells: pa.StringArray) -> pa.StringArray:
     """Replace ``np.float64(0.5)``, ``tensor(65)`` and ``tensor(65, device='cuda:0')`` by the number inside."""
-    if not pc.any(pc.match_substring(cells, "(")).as_py():
+    if not pc.any(pc.match_substring_regex(cells, r"[(<\[]")).as_py():
         return cells
-    return pc.replace_substring_regex(pc.replace_substring_regex(cells, _KEYWORD, ""), _WRAPPED, r"\1")
+    for pattern, inside in _PRINTED:
+        cells = pc.replace_substring_regex(cells, pattern, inside)
+    return cells
+
+
+def printed_bare(text: str) -> str:
+    """Return what Python printed, with the numbers inside for the values of numpy, torch and others.
+
+    >>> printed_bare("{'a.JPEG': np.int64(65), 'b.JPEG': tensor(970, device='cuda:0')}")
+    "{'a.JPEG': 65, 'b.JPEG': 970}"
+    """
+    for pattern, inside in _PRINTED:
+        text = re.sub(pattern, inside, text)
+    return text
 
 
 def parse_list_cells(cells: pa.StringArray, *, where: Path | str) -> pa.ListArray:

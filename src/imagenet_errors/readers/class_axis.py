@@ -31,6 +31,8 @@ FILES_OWN = "the file's own"
 _NAMED = 0.9
 """Share of headers that are names of classes from which on they give the axis."""
 _WIDEST = 100_000
+_LARGEST_LIST = 1 << 20
+"""Bytes; longer files are no lists of classes."""
 _WNIDS = "Write a wnid a line, in output order."
 
 
@@ -158,16 +160,46 @@ def _read_axis(path: Path, labels: LabelSpace) -> ClassAxis:
     In a table the column that counts 0, 1, ... in any order is the position. JSON is a list, index -> wnid (Keras:
     index -> [wnid, name]), wnid -> index, or wnid -> name, ascending.
     """
-    with opened(path) as file:
-        found, content = recognised(file)
-        if found.name == "JSON":
-            lines = _in_order(classes_in_json(content, fix=_WNIDS), path)
-        else:
-            lines = [line for _, line in sorted(classes_in_lines(content).items())]
+    lines = _lines(path)
     wnids = [first_wnid(line) for line in lines]
     if sum(map(bool, wnids)) * 2 >= len(wnids):
         return axis_of_wnids(path.name, wnids, labels, where=path)
     return _axis_of_names(path, lines, labels)
+
+
+def _lines(path: Path) -> list[str]:
+    """Return what a list of classes says of each, in its order."""
+    with opened(path) as file:
+        found, content = recognised(file)
+        if found.name == "JSON":
+            return _in_order(classes_in_json(content, fix=_WNIDS), path)
+        return [line for _, line in sorted(classes_in_lines(content).items())]
+
+
+def refuse_class_list(path: Path, labels: LabelSpace) -> None:
+    """Refuse a file that names each class once, given for predictions.
+
+    Raises
+    ------
+    InputError
+        It is such a list; what is no list at all is left to others.
+    """
+    if not path.is_file() or path.stat().st_size > _LARGEST_LIST:
+        return
+    try:
+        lines = _lines(path)
+    except InputError:
+        return
+    meant = label_texts(labels).classes_of(dict.fromkeys(lines))
+    n_classes = len({index for index in meant.values() if index >= 0})
+    if n_classes >= _NAMED * max(len(lines), len(labels)):
+        raise InputError(
+            path,
+            f"this is a list of {counted(len(lines), 'class', 'classes')}, without an image",
+            example=lines[0],
+            fix="Give the file of predictions instead. Where the list is the order of a model's outputs, pass it with "
+            "--class-axis beside them; a list of other classes than ImageNet's goes to --classes.",
+        )
 
 
 def _axis_of_names(path: Path, names: Sequence[str], labels: LabelSpace) -> ClassAxis:

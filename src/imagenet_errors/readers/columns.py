@@ -270,6 +270,8 @@ def _with_classes(roles: Roles, fields: Sequence[Field], where: Path | str, *, e
         if pool:
             break
     pool, note = _without_row_numbers(pool)
+    pool, more = _without_constants(pool)
+    note += more
     several = _several(pool, claims)
     if several:
         unused = _unused(fields, pool, (), explicit_only=False)
@@ -360,6 +362,17 @@ def _without_row_numbers(pool: list[Field]) -> tuple[list[Field], list[str]]:
         return pool, []
     note = f"Column {counting[0].header!r} counts the rows and was left out."
     return [field for field in pool if field not in counting], [note]
+
+
+def _without_constants(pool: list[Field]) -> tuple[list[Field], list[str]]:
+    """Drop columns with one text in every row, such as a kind of annotation, beside one that tells images apart."""
+    texts = [field for field in pool if field.content is Content.TEXT and _is_single(field)]
+    constant = [field for field in texts if pc.count_distinct(field.members[0], mode="all").as_py() == 1]
+    if len(constant) == len(texts) or len(pool[0].members[0]) < _ROW_NUMBERS_FROM:
+        return pool, []
+    headers = ", ".join(repr(field.header) for field in constant)
+    notes = [f"Left out, since they say the same in every row: {headers}."] if constant else []
+    return [field for field in pool if field not in constant], notes
 
 
 def _counts_rows(field: Field) -> bool:

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.assemble import MOST_COLUMNS, Columns
+from imagenet_errors.readers.bare_cells import bare_columns
 from imagenet_errors.readers.fields import (
     POSITIONAL,
     WIDE,
@@ -31,7 +32,7 @@ from imagenet_errors.readers.fields import (
 )
 from imagenet_errors.readers.headers import Meaning, meaning_of
 from imagenet_errors.readers.opened import Opened, refusing_damage
-from imagenet_errors.readers.quotes import close_quotes, double_quoted
+from imagenet_errors.readers.quotes import close_quotes, double_quoted, rows_of_cells
 
 _DELIMITERS = {
     "\t": "tab-separated text",
@@ -51,8 +52,9 @@ _SUMMARY = re.compile(
     rb"elapsed|time)\b|acc@"
 )
 """What lines behind a table speak of."""
-_RULE = re.compile(rb"(?m)^[ \t]*[|+]?[ \t]*:?-{3,}:?[-+|: \t]*\r?$")
-"""The line below the header of a table in Markdown or from a database's shell."""
+_RULE = re.compile(rb"(?m)^[ \t]*[|+]?[ \t]*:?[-=]{3,}:?[-=+|: \t]*\r?$|^(?:\xe2[\x94\x95][\x80-\xbf]){3,}\r?$")
+"""The line below the header of a table in Markdown, from a database's shell, or drawn with boxes."""
+_BOX_SIDES = tuple("\u2502\u2503\u2551\u2506")
 _BRACKETS = re.compile(rb"\[[^\[\]\"\n]*\]")
 _PIECE = 1 << 12
 _NOT_BLANK = re.compile(rb"\s*(?P<line>\S[^\n]*)")
@@ -93,7 +95,7 @@ def read_delimited(file: Opened, _stated: Mapping[str, str]) -> Columns:
     """
     path = file.path
     _refuse_wide(_first_line(file.text), path)
-    stated, text = _body(double_quoted(file.text))
+    stated, text = _body(double_quoted(rows_of_cells(file.text)))
     delimiter = stated or _delimiter(text)
     if delimiter == " ":
         text = _single_blanks(text)
@@ -104,7 +106,8 @@ def read_delimited(file: Opened, _stated: Mapping[str, str]) -> Columns:
     text, repeats = _without_repeated_headers(text, delimiter)
     layout = _layout(text, delimiter, path)
     table = _parse(text, layout, path)
-    return Columns(path, layout.words, layout.headers, tuple(table.columns), (*repeats, *ends))
+    bare = bare_columns(layout.headers, table.columns, has_header=layout.has_header)
+    return Columns(path, layout.words, tuple(bare.column_names), tuple(bare.columns), (*repeats, *ends))
 
 
 def _first_line(text: bytes) -> bytes:
@@ -172,8 +175,12 @@ def _body(text: bytes) -> tuple[str, bytes]:
         text = text[: first.start(1) - 4] + text[first.end() :]
     if b"#" in text and (text.startswith(b"#") or b"\n#" in text):  # one letter is found far sooner than two
         text = re.sub(rb"^#[^\n]*", b"", text, flags=re.MULTILINE)
-    if b"---" in text[: _SAMPLE_BYTES[0]]:
+    head = text[: _SAMPLE_BYTES[0]]
+    sides = [side.encode() for side in _BOX_SIDES if side.encode() in head]
+    if sides or b"---" in head or b"===" in head:
         text = _RULE.sub(b"", text)
+    for side in sides:
+        text = text.replace(side, b"|")
     return stated, text
 
 

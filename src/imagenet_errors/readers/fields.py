@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
+from numpy.typing import NDArray
 
 from imagenet_errors.images import val_numbering
 from imagenet_errors.problems import InputError, counted
@@ -48,6 +49,8 @@ _PATHS = ("path", "file_name", "filename", "file", "name", "image")
 _IMAGE_PARTS = frozenset(("bytes", "_type", "path", "sha256", "format"))
 """How structs of Hugging Face (``bytes``, ``path``) and W&B (``_type``, ``path``) say that they are an image."""
 _MOST_RANKS = 20
+_MOST_PARTS = 40
+_ENOUGH_TO_TELL = 10
 _ORDINALS = {
     "first": "1",
     "second": "2",
@@ -79,6 +82,17 @@ class Content(StrEnum):
 
 
 _CLASSES = frozenset((Content.INTEGER, Content.TEXT, Content.WNID))
+_STATE_CLASSES = frozenset((Meaning.PREDICTION, Meaning.CLASS, Meaning.RANKS))
+_OF_RECORDS = _STATE_CLASSES | {Meaning.CONFIDENCE, Meaning.TRUTH, Meaning.WEAK_NAME}
+"""What keys of records say; a class may well be called ``file`` or ``model T``."""
+_PARTS = {
+    Content.IMAGE: "image",
+    Content.INTEGER: "index",
+    Content.WNID: "wnid",
+    Content.TEXT: "label",
+    Content.NUMBER: "score",
+}
+"""What things in lists of several kinds are called."""
 NUMERIC = frozenset((Content.INTEGER, Content.NUMBER))
 TEXTUAL = frozenset((Content.BLANK, Content.TEXT, Content.WNID, Content.IMAGE))
 
@@ -120,12 +134,23 @@ def fields_of(
         A list cell is shortened.
     """
     refuse_transposed(headers, where)
+    headers = _unlike(headers) if len(headers) < WIDE else headers
     single = [
         _single(inner, array, where)
         for header, column in zip(headers, columns, strict=True)
         for inner, array in _flattened(header, column, where)
     ]
-    return _join_positional(_join_wide(_join_families(single)))
+    has_class = any(field.meaning in _STATE_CLASSES for field in single)
+    parts = [_by_place(one) if one.meaning is not Meaning.UNKNOWN or not has_class else [one] for one in single]
+    return _join_positional(_join_wide(_join_families([field for part in parts for field in part])))
+
+
+def _unlike(headers: Sequence[str]) -> list[str]:
+    """Number headers that repeat, as pandas does, so that each can be named: ``pred``, ``pred.1``."""
+    return [
+        f"{header}.{n}" if (n := list(headers[:i]).count(header)) and f"{header}.{n}" not in headers else header
+        for i, header in enumerate(headers)
+    ]
 
 
 def refuse_transposed(headers: Sequence[str], where: Path | str) -> None:
@@ -157,6 +182,48 @@ def _single(header: str, array: pa.Array, where: Path | str) -> Field:
     if meaning is Meaning.CONFIDENCE and meaning_of(header.rpartition(".")[2]) is Meaning.CLASS:
         meaning = Meaning.CLASS  # the label inside a struct called scores
     return Field(header, meaning, content_of(array), (array,))
+
+
+def _by_place(field: Field) -> list[Field]:
+    """Return the columns that lists of different things in turn stand for: ``(65, 0.9)``, ``[("tabby", 0.8), ...]``.
+
+    Lists of one kind of thing, such as ranks or scores, are left as they are."""
+    lists = field.members[0]
+    width = field.n_values
+    if not field.is_list or not 1 < width <= _MOST_PARTS or set(_lengths(lists)) - {0, width}:
+        return [field]
+    places = [pc.list_element(lists.filter(_lengths(lists) == width), i) for i in range(width)]
+    contents = [content_of(place) for place in places]
+    kinds = dict.fromkeys(contents)
+    if len(kinds) < 2 or set(kinds) - set(_PARTS):
+        return [field]
+    if len(places[0]) < _ENOUGH_TO_TELL and not set(kinds) & TEXTUAL:
+        return [field]  # among so few rows of scores one place may hold whole numbers by chance
+    if len({contents.count(kind) for kind in kinds}) == 1:
+        at = {kind: [i for i, content in enumerate(contents) if content is kind] for kind in kinds}
+        return [_of_places(field, at[kind], _PARTS[kind]) for kind in kinds]
+    if field.meaning not in _STATE_CLASSES:
+        return [field]
+    loose = [replace(_of_places(field, [i], ""), meaning=Meaning.UNKNOWN) for i in range(width)]
+    return [replace(one, header=f"{POSITIONAL} {i + 1}") for i, one in enumerate(loose)]
+
+
+def _of_places(field: Field, places: Sequence[int], part: str) -> Field:
+    """Return what stands at some places of lists as a column of its own; null in an empty list."""
+    lists = field.members[0]
+    filled = _lengths(lists) > 0
+    rows = lists.flatten().take(pa.array(np.add.outer(np.arange(filled.sum()) * field.n_values, places).ravel()))
+    at = pa.array(np.cumsum(filled) - 1, mask=~filled)
+    array = pa.FixedSizeListArray.from_arrays(rows, len(places)).take(at).cast(pa.list_(rows.type))
+    array = _without_single_lists(array)
+    is_explained = field.meaning is not Meaning.UNKNOWN or part == _PARTS[Content.IMAGE]
+    header = part if part == _PARTS[Content.IMAGE] else f"{field.header}.{part}"
+    return Field(header, meaning_of(header) if is_explained else Meaning.UNKNOWN, content_of(array), (array,))
+
+
+def _lengths(lists: pa.ListArray) -> NDArray[np.int64]:
+    lengths: NDArray[np.int64] = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
+    return lengths.astype(np.int64)
 
 
 def _flattened(header: str, column: pa.Array | pa.ChunkedArray, where: Path | str) -> Iterator[tuple[str, pa.Array]]:
@@ -229,12 +296,20 @@ def is_by_class(value: Any) -> bool:
     """Say whether an object is {class: score}: numbers below keys that are no headers."""
     if not isinstance(value, dict) or not value:
         return False
-    are_numbers = all(isinstance(one, float | int) and not isinstance(one, bool) for one in value.values())
+    meanings = [meaning_of(str(key)) for key in value]
     return (
-        are_numbers
-        and all(meaning_of(str(key)) is Meaning.UNKNOWN for key in value)
-        and any(isinstance(one, float) for one in value.values())
+        all(score_of(one) is not None for one in value.values())
+        and not _OF_RECORDS & set(meanings)
+        and any(meaning is not Meaning.IGNORED for meaning in meanings)
+        and any(isinstance(one, float) or (isinstance(one, str) and not one.isdecimal()) for one in value.values())
     )
+
+
+def score_of(value: Any) -> float | None:
+    """Return a number, or the number that a text such as ``87.3%`` is; None for anything else."""
+    if isinstance(value, str):
+        return _number(value.strip())
+    return value if isinstance(value, float | int) and not isinstance(value, bool) else None
 
 
 def _parts(array: pa.Array) -> dict[str, pa.Array]:
@@ -368,7 +443,7 @@ def _join_families(fields: list[Field]) -> list[Field]:
         numbers = sorted(members)
         ordered = [members[number] for number in numbers]
         is_run = numbers[0] in (0, 1) and numbers[-1] - numbers[0] == len(members) - 1
-        if len(members) > 1 and is_run and not _repeat_classes(ordered):
+        if len(members) > 1 and is_run and not _repeat_classes(ordered) and not _mix_kinds(base, ordered):
             family = _family(base, ordered)
             joined |= {id(member): family for member in members.values()}
     return list(dict.fromkeys(joined.get(id(field), field) for field in fields))
@@ -384,8 +459,21 @@ def _repeat_classes(fields: Sequence[Field]) -> bool:
     """Say whether columns name a class twice in many rows: then they are no ranks."""
     if len(fields) >= WIDE or not all(field.content in _CLASSES for field in fields):
         return False
-    rows = list(zip(*(_cells(field.members[0][:_SAMPLE]) for field in fields), strict=True))
+    rows = list(zip(*(_sampled(field) for field in fields), strict=True))
     return sum(len(set(row)) < len(row) for row in rows if "" not in row) * 10 > len(rows)
+
+
+def _mix_kinds(base: str, fields: Sequence[Field]) -> bool:
+    """Say whether columns that are only numbered (``c1``, ``c2``) hold classes and other numbers: ``65``, ``0.9``."""
+    whole = [field for field in fields if field.content is Content.INTEGER]
+    if meaning_of(base) is not Meaning.UNKNOWN or len(whole) in (0, len(fields)) or len(fields) >= WIDE:
+        return False
+    values = [number for field in whole for cell in _sampled(field) if (number := _number(cell)) is not None]
+    return len(values) >= _ENOUGH_TO_TELL and max(values) > 1
+
+
+def _sampled(field: Field) -> list[str]:
+    return _cells(field.members[0][:_SAMPLE])
 
 
 def _cells(array: pa.Array) -> list[str]:
@@ -398,6 +486,7 @@ def _join_positional(fields: list[Field]) -> list[Field]:
     Equally many columns of numbers beside them are their values, if they fall from rank to rank."""
     loose = [field for field in fields if is_positional(field) and field.n_values == 1 and not field.is_list]
     ranks = [field for field in loose if field.content in (Content.INTEGER, Content.WNID)]
+    ranks = ranks or [field for field in loose if field.content is Content.TEXT and len(set(_sampled(field))) > 1]
     values = [field for field in loose if field.content is Content.NUMBER]
     others = [field for field in loose if field not in (*ranks, *values) and field.content is not Content.IMAGE]
     if not 3 <= len(ranks) <= _MOST_RANKS or others or _repeat_classes(ranks) or _counts_up(ranks[0]):
@@ -412,14 +501,14 @@ def _join_positional(fields: list[Field]) -> list[Field]:
 
 def _fall(fields: Sequence[Field]) -> bool:
     """Say whether the numbers of each row fall from column to column."""
-    rows = zip(*(_cells(field.members[0][:_SAMPLE]) for field in fields), strict=True)
+    rows = zip(*(_sampled(field) for field in fields), strict=True)
     numbers = [[_number(cell) for cell in row] for row in rows]
     return all(None not in (a, b) and a >= b for row in numbers for a, b in pairwise(row))  # type: ignore[operator]
 
 
 def _counts_up(field: Field) -> bool:
     """Say whether a column counts up by ones, as row numbers do in front of classes."""
-    cells = _cells(field.members[0][:_SAMPLE])
+    cells = _sampled(field)
     numbers = [int(cell) for cell in cells if cell.isdecimal()]
     return len(numbers) == len(cells) > 2 and all(b - a == 1 for a, b in pairwise(numbers))
 

@@ -17,6 +17,7 @@ from imagenet_errors.readers.class_lists import is_class_list, read_class_list
 from imagenet_errors.readers.delimited import read_delimited
 from imagenet_errors.readers.headers import Meaning, meaning_of
 from imagenet_errors.readers.logs import is_log, read_log
+from imagenet_errors.readers.named_values import is_named_values, read_named_values
 from imagenet_errors.readers.opened import ARRAY_START, Opened, opened
 from imagenet_errors.readers.raw import RawPredictions
 from imagenet_errors.readers.safetensors_files import is_safetensors
@@ -61,6 +62,8 @@ def _read_text(file: Opened, stated: Mapping[str, str]) -> Columns | RawPredicti
     nested = _NESTED.search(file.head.decode("utf-8", "replace"))
     if nested and meaning_of(nested["key"]) is not Meaning.UNKNOWN:
         raise yaml_problem(file.path)
+    if is_named_values(file.head):
+        return read_named_values(file.text, file.path)
     if is_log(file.head):
         return read_log(file.text, file.path)
     if is_class_list(file.head):
@@ -190,6 +193,13 @@ _PICKLE_PROTOCOLS = (
     *(b"(dp0", b"(lp0", b"ccopy_reg\n", b"c__builtin__\n", b"cnumpy", b"cpandas"),
 )
 _HEAD = 4096
+_SAMPLED = 64
+_ASSIGNED = re.compile(rb"\s*(?:(?:const|let|var)\s+)?[A-Za-z_]\w*\s*=\s*(?=[\[{])")
+"""``preds = {...}``: data that is saved as a line of a program."""
+_PREFIXED = re.compile(
+    rb"\[(?:[^\[\]{}\"'\n]*\][ \t]*[^\s,;\]\[]|(?!NaN|null|true|false)[A-Za-z][\w .-]*\][ \t]*\r?\n)"
+)
+"""A line's mark in brackets: ``[17/90] a.JPEG: tabby``, a log's time, ``[section]``; JSON ends or goes on there."""
 
 
 def recognised(file: Opened) -> tuple[Format, Opened]:
@@ -229,6 +239,9 @@ def _binary(file: Opened) -> Format | None:
 
 def _text(file: Opened) -> tuple[Format, Opened]:
     text = _utf8(file.text, file.path).removeprefix(b"\xef\xbb\xbf")
+    assigned = _ASSIGNED.match(text)
+    if assigned:
+        text = text[assigned.end() :].rstrip().removesuffix(b";")
     start = text[:_HEAD].lstrip() or text.lstrip()
     if not start:
         raise InputError(file.path, "the file is empty", fix="Write it again.")
@@ -240,20 +253,36 @@ def _text(file: Opened) -> tuple[Format, Opened]:
             file.path,
             "this is a web page or XML, no data",
             example=start[:40].decode("utf-8", "replace"),
-            fix="Most likely the download returned an error page: download it again.",
+            fix='Of a table in it: pandas.read_html("FILE")[0].to_csv("FILE.csv", index=False).'
+            if b"<table" in text.lower()
+            else "Most likely the download returned an error page: download it again.",
         )
-    found = next(one for one in FORMATS if one.is_text and start.startswith(one.begins))
+    is_prefixed = _PREFIXED.match(start) is not None
+    found = DELIMITED if is_prefixed else next(one for one in FORMATS if one.is_text and start.startswith(one.begins))
     return found, replace(file, content=memoryview(text))
 
 
 def _utf8(text: bytes, path: Path) -> bytes:
-    """Return text that begins with the mark of UTF-16, as Excel's "Unicode text" does, as UTF-8."""
-    if not text.startswith((b"\xff\xfe", b"\xfe\xff")):
+    """Return text in UTF-16, as Excel's "Unicode text" is, or UTF-32 as UTF-8; others as they are."""
+    encoding = _wide_encoding(text)
+    if not encoding:
         return text
-    decoded = text.decode("utf-16", "replace")
+    decoded = text.decode(encoding, "replace")
     if 2 * sum(map(str.isascii, decoded[:_HEAD])) < len(decoded[:_HEAD]) or "\ufffd" in decoded:
         raise InputError(path, "UTF-16 text that is cut short or damaged", fix="Save it as UTF-8.")
     return decoded.encode()
+
+
+def _wide_encoding(text: bytes) -> str:
+    """Return the encoding of a text that begins with its mark, or has a zero beside every letter; "" for UTF-8."""
+    if text.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")):
+        return "utf-32"
+    if text.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16"
+    even, odd = (set(text[start:_SAMPLED:2]) for start in (0, 1))
+    if len(text) >= _SAMPLED and {0} in (even, odd) and even != odd:
+        return "utf-16-le" if odd == {0} else "utf-16-be"
+    return ""
 
 
 def _refuse_other_encodings(text: bytes, path: Path) -> None:

@@ -15,7 +15,7 @@ from imagenet_errors.images import val_file_names
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.assemble import MOST_COLUMNS, Columns
 from imagenet_errors.readers.coco import coco_columns, is_coco
-from imagenet_errors.readers.fields import is_by_class, looks_like_image
+from imagenet_errors.readers.fields import is_by_class, looks_like_image, score_of
 from imagenet_errors.readers.headers import Meaning, meaning_of
 from imagenet_errors.readers.json_text import Repeats, parse_json
 from imagenet_errors.readers.opened import Opened
@@ -23,6 +23,9 @@ from imagenet_errors.readers.opened import Opened
 _NAME = "file_name"
 _PREDICTION = "prediction"
 _WRAPPERS = frozenset(("predictions", "preds", "results", "outputs", "data", "labels", "records", "items", "samples"))
+_MOST_LISTS = 10
+"""Columns that are written as a list each."""
+_CLASSES_AND_SCORES = 2
 _BEYOND_ANY_CLASS = 1 << 20
 _SUMMARY = frozenset(("top1", "top1_err", "top5", "top5_err", "param_count"))
 
@@ -130,9 +133,14 @@ def _inside(parsed: dict[str, Any], path: Path) -> _Table | None:
         for key, value in parsed.items()
         if isinstance(value, dict) and value and sum(map(looks_like_image, value)) * 2 > len(value)
     ]
+    nested = [
+        key
+        for key, value in parsed.items()
+        if isinstance(value, dict) and any(isinstance(one, list | dict) for one in value.values())
+    ]
     is_mixed = len(parsed) > 1 and len({type(value) for value in parsed.values()}) > 1
-    for keys in (known, lists, by_name):
-        if len(keys) == 1 and (is_mixed or len(parsed) == 1):
+    for keys in (known, lists, by_name, nested):
+        if len(keys) == 1 and (is_mixed or len(parsed) == 1 or keys == by_name):
             table = _table_of(parsed[keys[0]], path)
             others = [key for key in parsed if key != keys[0]]
             return table if table is None or not others else table.saying(_ignored(keys[0], others))
@@ -167,7 +175,7 @@ def _with_own_classes(table: _Table | None, own: Sequence[str]) -> _Table | None
 def _refuse_other_files(parsed: dict[str, Any], path: Path) -> None:
     if "initial_annots" in parsed:
         raise InputError(path, "this file holds annotations, not predictions", fix="Pass it with --annotations.")
-    if "model" in parsed and _SUMMARY & set(parsed):
+    if "model" in parsed and _SUMMARY & set(parsed) and not any(isinstance(it, list | dict) for it in parsed.values()):
         raise InputError(
             path,
             "this is a model's accuracy, without a prediction for each image",
@@ -234,12 +242,34 @@ def _of_lists(rows: list[Any], first: list[Any]) -> _Table | None:
         return _Table("rows", {str(header): [row[i] for row in rows[1:]] for i, header in enumerate(first)})
     if all(map(_is_batch_of_one, rows)):
         return _of_list(_unbatched(rows))
+    if _are_columns(rows):
+        return _of_list(_by_row(rows))
+    if all(map(_are_columns, rows)):  # batches one behind another
+        return _of_list([row for batch in rows for row in _by_row(batch)])
+    if all(map(_are_parallel, rows)):
+        rows = [list(zip(*row, strict=True)) for row in rows]
     if isinstance(first[0], list):
         return _Table("decoded predictions", _decoded(rows))
+    if _are_images(row[0] for row in rows if isinstance(row, list) and row):
+        return _Table("rows", _unnamed(rows))
     if len({type(value) is str for value in first}) == 2:
         return _Table("rows", _unnamed(rows))
     shape = "ranked classes" if isinstance(first[0], str | int) else "scores"
     return _Table(shape, {_PREDICTION: rows})
+
+
+def _are_columns(lists: Any) -> bool:
+    """Say whether lists hold the names of images, and what belongs to each, in a list of its own: [names, classes]."""
+    if not isinstance(lists, list) or not all(isinstance(one, list) and len(one) > 1 for one in lists):
+        return False
+    are_names = [_are_images(one) for one in lists]
+    return 1 < len(lists) <= _MOST_LISTS and len(set(map(len, lists))) == 1 and sum(are_names) == 1
+
+
+def _by_row(columns: Sequence[Sequence[Any]]) -> list[list[Any]]:
+    """Return a list a row, the image first."""
+    ordered = sorted(columns, key=lambda one: not _are_images(one))
+    return [list(row) for row in zip(*ordered, strict=True)]
 
 
 def _records(rows: list[Any]) -> dict[str, list[Any]]:
@@ -274,11 +304,9 @@ def _holds_pairs(value: Any) -> bool:
 def _best_by_class(header: str, rows: Sequence[Any]) -> dict[str, list[Any]]:
     """Return the class of the largest score in each {class: score}, and the score; none where one is NaN."""
     prefix = f"{header}." if header else ""
-    best = [
-        max(row.items(), key=lambda pair: float(pair[1] or 0)) if isinstance(row, dict) and row else (None, None)
-        for row in rows
-    ]
-    broken = [isinstance(row, dict) and any(score != score for score in row.values()) for row in rows]
+    scores = [{key: score_of(one) for key, one in row.items()} if isinstance(row, dict) else {} for row in rows]
+    best = [max(row.items(), key=lambda pair: pair[1] or 0) if row else (None, None) for row in scores]
+    broken = [any(score != score for score in row.values()) for row in scores]
     return {
         f"{prefix}label": [None if nan else label for nan, (label, _) in zip(broken, best, strict=True)],
         f"{prefix}score": [score for _, score in best],
@@ -351,17 +379,28 @@ def _ranked_records(rows: list[Any]) -> dict[str, list[Any]]:
 
 
 def _decoded(rows: list[Any]) -> dict[str, list[Any]]:
-    """Make list columns of Keras' decode_predictions: rows of ranked (wnid, name, score)."""
+    """Make list columns of rows of ranked (class, score) or, as Keras' decode_predictions, (wnid, name, score).
+
+    The score is what is no whole number; mostly it comes last.
+    """
     lists = [row if isinstance(row, list) else [] for row in rows]
-    n_parts = len(next(row for row in lists if row)[0])
-    headers = ("wnid", "score") if n_parts == 2 else ("wnid", "description", "score")
+    first = next(row for row in lists if row)[0]
+    score = next((i for i, part in enumerate(first) if isinstance(part, float)), max(1, len(first) - 1))
+    places = {"wnid": int(score == 0), "score": score}  # a name behind the wnid says less
     return {
         header: [
             [item[i] if isinstance(item, list | tuple) and len(item) > i else None for item in row] for row in lists
         ]
-        for i, header in enumerate(headers)
-        if header != "description"  # the wnid is exact
+        for header, i in places.items()
     }
+
+
+def _are_parallel(row: Any) -> bool:
+    """Say whether a row holds its classes in one list and their scores in another: [[65, 9], [0.8, 0.1]]."""
+    if not isinstance(row, list) or len(row) != _CLASSES_AND_SCORES or not all(isinstance(it, list) for it in row):
+        return False
+    kinds = [{type(value) for value in it} for it in row]
+    return len(row[0]) == len(row[1]) and all(len(kind) == 1 for kind in kinds) and kinds.count({float}) == 1
 
 
 def _unnamed(rows: list[Any]) -> dict[str, list[Any]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from imagenet_errors.problems import InputError, counted
-from imagenet_errors.readers.cells import refuse_sets
+from imagenet_errors.readers.cells import printed_bare, refuse_sets
 from imagenet_errors.readers.headers import Meaning, meaning_of
 
 _NO_LITERAL = (SyntaxError, ValueError, MemoryError, RecursionError)
@@ -118,6 +118,7 @@ def _python(text: str, repeats: Repeats) -> tuple[Any, str] | None:
     """Return what Python printed: ``{'a.JPEG': 65}``, also one a line, or JSON with a comma too many; else None."""
     if len(text) > _LONGEST_PRINT:
         return None
+    text = printed_bare(text)
     lines = [line.strip().rstrip(",") for line in text.split("\n") if line.strip()]
     try:
         return _literal(text.strip(), repeats), "Python's print"

@@ -26,8 +26,11 @@ REASONS = {
     UNMAPPED: "the label is <unmapped>",
 }
 
-_WNID = re.compile(r"n\d{8}(?!\d)")
+_WNID = re.compile(r"(?:(?!n\d{8}(?!\d)).*[/\\])?(?P<wnid>n\d{8})(?!\d)", re.IGNORECASE)
+"""A wnid in front, or as the folder that a path ends with."""
 _NUMBERED = re.compile(r"(?:LABEL|class|cls)[_ ]?(\d{1,9})", re.IGNORECASE)
+_VALUED = re.compile(r"(\d{1,9})\s*[:(@=\[]\s*(?:[01]?\.\d+|\d{1,3}(?:\.\d+)?\s*%)[)\]]?")
+"""``65 (97.3%)``, ``65:0.973``: the confidence behind an index."""
 _UNMAPPED = "<unmapped"
 _PROMPT = re.compile(
     r"(?:(?:this|it|that) is )?(?:(?:an?|the)? ?(?:photo|picture|image) (?:of|shows|contains|depicts) )?(?:an? |the )?"
@@ -36,7 +39,9 @@ _PROMPT = re.compile(
 )
 _PLACE = re.compile(r"(?P<index>\d{1,9})[\s:;,.\-)]+(?P<name>\D.*)")
 """``65 sea snake``: the class index in front of its name."""
-_BEHIND = re.compile(r"(?P<name>.*\D)[\s(\[:]+(?:(?P<index>\d{1,9})|\d*\.?\d+\s*%|\d*\.\d+)[)\]]?")
+_AHEAD = re.compile(r"(?:\d*\.\d+|\d+(?=\s*%))\s*%?[\s:,\-]+(?P<name>\D.*)")
+"""``97.3% sea snake``: the confidence in front of a name."""
+_BEHIND = re.compile(r"(?P<name>.*\D)[\s(\[:@=]+(?:(?P<index>\d{1,9})|\d*\.?\d+\s*%|\d*\.\d+)[)\]]?")
 """``sea snake (65)``, ``sea snake 97.3%``: the index or the confidence behind a name."""
 _DETAILS = {
     "large long-necked wading bird": "n02012849",
@@ -131,27 +136,38 @@ class LabelTexts:
     def _any(self, name: str) -> frozenset[int]:
         return self.descriptions.get(name, _NOTHING) | self.lemmas.get(name, _NOTHING)
 
-    def firsts_of(self, texts: Iterable[str]) -> dict[str, int] | None:
-        """Return the first class of each text that is names joined by commas; None where one is anything else.
+    def firsts_of(self, texts: Iterable[str], mark: str) -> dict[str, int] | None:
+        """Return the first class of each text that is names joined by a mark; None where one is anything else.
 
-        Names may hold commas themselves (``tabby, tabby cat, lynx``): where the ways to split a text begin with
+        Names may hold marks themselves (``tabby, tabby cat, lynx``): where the ways to split a text begin with
         different classes, it is ambiguous.
         """
-        split = [(text, [part.strip() for part in _tidy(text).split(",")]) for text in texts]
+        split = [(text, [_tidy(part) for part in text.split(mark)]) for text in texts]
+        within = ", " if mark == "," else f" {mark} "
         for known, fold in ((self, str), (self.folded, _fold)):
-            firsts = {text: known._first_of([fold(part) for part in parts]) for text, parts in split}
+            firsts = {text: known._first_names([fold(part) for part in parts], within) for text, parts in split}
             if all(firsts.values()):
-                return {text: self._one(text, classes) for text, classes in firsts.items()}
+                meant = known._read(set().union(*firsts.values()))
+                if mark == ",":  # which may stand between the lemmas of one class, each of them another's too
+                    meant = {name: classes | known._alone(name) for name, classes in meant.items()}
+                return {
+                    text: self._one(text, _NOTHING.union(*(meant[name] for name in firsts[text]))) for text in firsts
+                }
         return None
 
-    def _first_of(self, parts: list[str]) -> frozenset[int]:
-        """Return the classes that the parts can begin with, if all of them are names; one name alone is no list."""
-        firsts: list[frozenset[int]] = [frozenset([UNKNOWN])]  # what stands behind the last part is well divided
+    def _first_names(self, parts: list[str], within: str) -> set[str]:
+        """Return the names that the parts can begin with, if all of them are names; one name alone is no list.
+
+        ``within``: how a name that holds the mark itself is written.
+        """
+        names: set[str] = set()
+        is_list = [True]  # what stands behind the last part is well divided
         for start in reversed(range(len(parts))):
             stops = range(start + 1, min(len(parts), start + self._most_parts) + 1)
-            meant = [self._alone(", ".join(parts[start:stop])) for stop in stops if firsts[stop - start - 1]]
-            firsts.insert(0, _NOTHING.union(*meant))
-        return firsts[0]
+            joined = [within.join(parts[start:stop]) for stop in stops if is_list[stop - start - 1]]
+            names = {name for name in joined if self._alone(name)}
+            is_list.insert(0, bool(names))
+        return names
 
     @cached_property
     def _most_parts(self) -> int:
@@ -167,9 +183,9 @@ class LabelTexts:
         """Return the classes that a wnid, a numbered label or a number before a name means; None if it is neither."""
         wnid = _WNID.match(text)
         if wnid:
-            index = self.labels.index_of_wnid.get(wnid.group())
+            index = self.labels.index_of_wnid.get(wnid["wnid"].lower())
             return _NOTHING if index is None else frozenset([index])
-        numbered = _NUMBERED.fullmatch(text)
+        numbered = _NUMBERED.fullmatch(text) or _VALUED.fullmatch(text)
         if numbered and int(numbered.group(1)) < len(self.labels):
             return frozenset([int(numbered.group(1))])
         if text.startswith(_UNMAPPED):
@@ -198,9 +214,9 @@ class LabelTexts:
             return lemmas
         if self._any(name):
             return name
-        for pattern in (_PLACE, _BEHIND, _PROMPT):
+        for pattern in (_PLACE, _AHEAD, _BEHIND, _PROMPT):
             found = pattern.fullmatch(name)
-            shorter = found["name"].strip(" ([:") if found else name
+            shorter = found["name"].strip(" ([:@=-") if found else name
             name = shorter if self._any(shorter) or pattern is not _PROMPT else shorter.rstrip(".! ")
         return name
 

@@ -25,6 +25,8 @@ _SAYS = re.compile(r"[\"']?\s*(?::|->|=>)\s*")
 _LISTS = re.compile(
     r"class[_ ]ids?(?:\(s\))?:\s*\[?(?P<label>\d+)[^\]]*\]?(?:.*?scores?(?:\(s\))?:\s*\[?(?P<prob>\d*\.?\d+))?"
 )
+_SIZED = re.compile(r"\d+x\d+ (?P<label>[^\d\s,].*?) (?P<prob>[01]\.\d+)(?:, |$)")
+"""Ultralytics: ``image 1/9 a.jpg: 224x224 tabby 0.83, lynx 0.05, 3.1ms``."""
 _FIRST = re.compile(r"\s*(?P<prob>\d*\.?\d+)\s*(?P<percent>%?)\s*[:\-]\s*\"?(?P<label>.*[^\s\"])\"?\s*")
 _LAST = re.compile(
     r"\s*(?:\d+[.):]\s+)?\"?(?P<label>.*?[^\s:=(\"])\"?\s*(?:[:=(]|\bscore\b)+\s*(?:(?:score|prob\w*|conf\w*)\s*[=:]\s*)?"
@@ -101,7 +103,7 @@ def _printed(text: str) -> Iterator[_Printed]:
 
 
 def _listed(line: str) -> tuple[str, float | None] | None:
-    found = _LISTS.search(line)
+    found = _LISTS.search(line) or _SIZED.search(line)
     return (found["label"], float(found["prob"]) if found["prob"] else None) if found else None
 
 

@@ -194,6 +194,7 @@ def _dense(members: list[_Member], stated: str | None, path: Path) -> _Member | 
     has_class = any(
         (meaning_of(member.key) is Meaning.PREDICTION and (len(member.shape) == 1 or member.dtype.kind in "iu"))
         or meaning_of(member.key) is Meaning.RANKS
+        or _is_ranks_beside_values(member, members)
         for member in members
     )
     candidates = [
@@ -207,6 +208,12 @@ def _dense(members: list[_Member], stated: str | None, path: Path) -> _Member | 
     if len(best) > 1:
         raise InputError(path, f"several arrays may be the scores: {_listed(best)}", fix="Pass --column scores=NAME.")
     return best[0] if best else None
+
+
+def _is_ranks_beside_values(member: _Member, members: list[_Member]) -> bool:
+    """Say whether few whole numbers a row lie beside as many floats: classes and what belongs to each."""
+    is_few = len(member.shape) == 2 and member.shape[1] < WIDE and member.dtype.kind in "iu"
+    return is_few and any(other.is_matrix_of_floats and other.shape == member.shape for other in members)
 
 
 def _listed(members: list[_Member]) -> str:

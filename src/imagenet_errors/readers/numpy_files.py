@@ -67,7 +67,7 @@ def read_array(array: NDArray[Any], path: Path, *, format: str) -> Columns | Raw
         raise InputError(path, f"an array of shape {array.shape}", fix=fix)
     if array.dtype == np.bool_ and array.ndim == 2 and array.shape[1] >= WIDE:
         array = array.view(np.uint8)  # one hot
-    if is_narrow_table(array):
+    if is_narrow_table(array) or (array.ndim == 2 and array.dtype.kind in "US" and array.shape[1] <= _MOST_TABLE):
         columns = tuple(arrow_column(_whole(array[:, i]), path) for i in range(array.shape[1]))
         return Columns(path, format, tuple(f"{POSITIONAL} {i + 1}" for i in range(array.shape[1])), columns)
     if array.ndim == 1 and is_bfloat16(array):
@@ -164,6 +164,8 @@ def is_narrow_table(array: NDArray[Any]) -> bool:
 
 def _whole(column: NDArray[Any]) -> NDArray[Any]:
     """Return whole numbers that stand among floats as such."""
+    if column.dtype.kind in "US":
+        return column
     with np.errstate(invalid="ignore"):
         return column.astype(np.int64) if (np.trunc(column) == column).all() else np.ascontiguousarray(column)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from imagenet_errors.images import index_of
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.candidates import Reader, told_apart
+from imagenet_errors.readers.class_axis import refuse_class_list
 from imagenet_errors.readers.match import MatchRules, match
 from imagenet_errors.readers.memory import InMemory
 from imagenet_errors.readers.model_files import ModelFiles, model_name
@@ -76,7 +78,12 @@ def read_models(
 
     def reading(header: str, resolved: Resolved) -> ModelReading:
         model = _as_file_name(header) or called
-        return ModelReading(model, lambda: match(resolved, annotations, labels, model=model, path=path, rules=matching))
+
+        def predictions() -> Predictions:
+            with _class_lists_told(path, labels):
+                return match(resolved, annotations, labels, model=model, path=path, rules=matching)
+
+        return ModelReading(model, predictions)
 
     def readings(raw: RawPredictions) -> tuple[ModelReading, ...]:
         if not rules.setting or raw.names is None or not _has_settings(raw, rules.setting):
@@ -88,8 +95,19 @@ def read_models(
 
     if isinstance(given, InMemory):
         return readings(given.raw)
-    with read_together(given if isinstance(given, ModelFiles) else (given,), columns=rules.columns) as raw:
+    paths = given if isinstance(given, ModelFiles) else (given,)
+    with _class_lists_told(path, labels), read_together(paths, columns=rules.columns) as raw:
         return readings(raw)
+
+
+@contextmanager
+def _class_lists_told(path: Path, labels: LabelSpace) -> Iterator[None]:
+    """Say of a file that was refused, for whatever reason, if it is a list of the classes."""
+    try:
+        yield
+    except InputError:
+        refuse_class_list(path, labels)
+        raise
 
 
 def _as_file_name(header: str) -> str:

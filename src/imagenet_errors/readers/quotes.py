@@ -13,6 +13,25 @@ _OF_LISTS = re.compile(rb"[\[({] *'")
 """Where items of a list, not cells, stand between quotes."""
 
 
+_WHOLE_ROW = re.compile(rb'(?m)^"(?P<row>(?:[^"\n]|"")*)"[,;\t]*(?P<end>\r?)$')
+"""A line that is one cell; spreadsheets write such of a text whose delimiter they did not know."""
+_IN_COLUMN_A = re.compile(rb"(?i)\.(?:jpe?g|png|webp|bmp)(?:\"\")?[,;|\t]|_val_\d{8}(?:\"\")?[,;|\t]")
+"""What tells that a cell is a row: an image, and a delimiter behind it."""
+
+
+def rows_of_cells(text: bytes) -> bytes:
+    """Return text whose rows stand in one cell each as the rows that they hold.
+
+    >>> rows_of_cells(b'"a.JPEG;""chow, chow chow"";0.9",\\n').decode()
+    'a.JPEG;"chow, chow chow";0.9\\n'
+    """
+    head = text[:_SAMPLE_BYTES]
+    found = [one["row"] for one in _WHOLE_ROW.finditer(head)] if b'"' in head else []
+    if sum(bool(_IN_COLUMN_A.search(row)) for row in found) < max(1, len(found) - 1):  # one may be the header
+        return text
+    return _WHOLE_ROW.sub(lambda one: one["row"].replace(b'""', b'"') + one["end"], text)
+
+
 def double_quoted(text: bytes) -> bytes:
     """Return text whose cells stand between single quotes, as databases write them, with double ones.
 

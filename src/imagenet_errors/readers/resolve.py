@@ -30,6 +30,12 @@ from imagenet_errors.readers.scores import reduce_scores, without_labels
 _TOO_MANY_OUTSIDE = 0.01
 """Share of indices outside the class axis from which on the axis, not the rows, must be wrong."""
 
+_ENOUGH_TO_COMPARE = 20
+_ALIKE = 0.1
+"""Share of the rows from which on an index and a text speak of the same classes; a prediction and the truth do."""
+_BETWEEN_NAMES = (",", "/", "\n", "->", ">", "+", "&")
+"""Marks that people put between the names of one image; bars and semicolons are no part of names and split before."""
+
 NO_LABEL = "the row gives neither a class index nor a label"
 
 
@@ -229,13 +235,14 @@ def _with_texts(
         raw, meant = _with_first_names(raw, known, meant, where=where)
     by_code = np.array([*(meant[text] for text in texts), -1], dtype=np.int64)  # the last: no text
     by_text = by_code[codes]
+    index, classes = classes, _of_these_classes(classes, by_text)
     for code, text in enumerate(texts if raw.index is not None else ()):
         possible = known.could_mean(text)
         if len(possible) > 1:
             fits = (codes == code) & np.isin(classes, list(possible))
             by_text[fits] = classes[fits]
     use_index = (codes < 0) | ((by_text == UNKNOWN) & (classes >= 0))
-    disagree = (by_text >= 0) & (classes >= 0) & (by_text != classes)
+    disagree = (by_text >= 0) & (index >= 0) & (by_text != index)
     top1 = np.where(use_index, classes, by_text).astype(np.int64)
     reasons = {reason: np.flatnonzero(top1 == code) for code, reason in REASONS.items()}
     reasons[NO_LABEL] = np.flatnonzero(top1 == -1)
@@ -244,10 +251,18 @@ def _with_texts(
         row = int(np.argmax(disagree))
         note = (
             f"in {counted(int(disagree.sum()), 'row')} the index and the label disagree; the label was taken "
-            f"(first: row {row + 1}, index {classes[row]}, label {texts[codes[row]]!r})"
+            f"(first: row {row + 1}, index {index[row]}, label {texts[codes[row]]!r})"
         )
         raw = replace(raw, notes=(*raw.notes, note))
     return raw, np.maximum(top1, -1).astype(np.int16), reasons, int(disagree.sum())
+
+
+def _of_these_classes(index: NDArray[np.int16], by_text: NDArray[np.int64]) -> NDArray[np.int16]:
+    """Return the index, or -1 in all rows where the texts show that it counts other classes than these."""
+    both = (index >= 0) & (by_text >= 0)
+    n_alike = int(np.count_nonzero(index[both] == by_text[both]))
+    is_foreign = np.count_nonzero(both) >= _ENOUGH_TO_COMPARE and n_alike < _ALIKE * np.count_nonzero(both)
+    return np.full_like(index, -1) if is_foreign else index
 
 
 def _are_foreign(codes: NDArray[np.int64], classes: list[int]) -> bool:
@@ -258,13 +273,17 @@ def _are_foreign(codes: NDArray[np.int64], classes: list[int]) -> bool:
 def _with_first_names(
     raw: RawPredictions, known: LabelTexts, meant: dict[str, int], *, where: Path
 ) -> tuple[RawPredictions, dict[str, int]]:
-    """Take the first of the names in each text, where all of them are names joined by commas."""
-    firsts = known.firsts_of(text for text, index in meant.items() if index == UNKNOWN)
-    if firsts is None:
-        return raw, meant
-    refuse_alphabetical([[part.strip() for part in text.split(",")] for text in firsts], where)
-    note = f"{counted(len(firsts), 'text')} hold several names between commas; the first was taken for the best"
-    return replace(raw, notes=(*raw.notes, note)), meant | firsts
+    """Take the first of the names in each text, where all of them are names joined by one mark."""
+    foreign = [text for text, index in meant.items() if index == UNKNOWN]
+    for mark in _BETWEEN_NAMES:
+        firsts = known.firsts_of(foreign, mark) if all(mark in text for text in foreign) else None
+        if firsts is None:
+            continue
+        refuse_alphabetical([[part.strip() for part in text.split(mark)] for text in firsts], where)
+        between = "commas" if mark == "," else f"{mark!r}"
+        note = f"{counted(len(firsts), 'text')} hold several names between {between}; the first was taken for the best"
+        return replace(raw, notes=(*raw.notes, note)), meant | firsts
+    return raw, meant
 
 
 def _refuse_foreign_texts(reasons: dict[str, NDArray[np.int64]], raw: RawPredictions, where: Path) -> None:

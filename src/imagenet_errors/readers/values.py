@@ -15,7 +15,10 @@ from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.cells import unwrapped
 from imagenet_errors.readers.fields import Field
 
-_MISSING_NUMBERS = pa.array(["", "none", "null", "na", "n/a", "<na>"])
+_MISSING_NUMBERS = pa.array(
+    ["", "none", "null", "na", "n/a", "<na>", "#n/a", "#na", "missing", "nothing", "nil", "-", "--", "."]
+)
+_THOUSANDS = r"^\d{1,3}(,\d{3})+$"
 
 
 def numbers(array: pa.Array, *, where: Path | str, header: str) -> pa.DoubleArray:
@@ -40,6 +43,8 @@ def _odd_numbers(array: pa.StringArray, *, where: Path | str, header: str) -> pa
     missing = pc.is_in(pc.utf8_lower(texts), _MISSING_NUMBERS)
     texts = pc.if_else(missing, pa.scalar(None, pa.string()), texts)
     texts = pc.replace_substring_regex(texts, r"^([+-]?\d*),(\d+)((?:[eE][+-]?\d+)?(?:\s*%)?)$", r"\1.\2\3")
+    texts = pc.replace_substring_regex(texts, r"(?i)^[+-]?(1\.#(qnan|snan|ind)\d*|nan\((ind|snan)\))$", "nan")
+    texts = pc.replace_substring_regex(texts, r"(?i)^([+-]?)1\.#inf0*$", r"\1inf")
     is_percent = pc.fill_null(pc.ends_with(texts, "%"), False)
     texts = pc.replace_substring_regex(texts, r"\s*%$", "")
     is_number = pc.match_substring_regex(texts, r"(?i)^[+-]?(nan|inf(inity)?|(\d+\.?\d*|\.\d+)(e[+-]?\d+)?)$")
@@ -82,7 +87,19 @@ def _int64(array: pa.Array) -> NDArray[np.int64]:
     return np.asarray(filled.to_numpy(zero_copy_only=False), dtype=np.int64)
 
 
+def _without_thousands(array: pa.Array) -> pa.Array:
+    """Drop commas between thousands (``1,000``) where other cells have none; else they may be decimal ones."""
+    if not pt.is_string(array.type):
+        return array
+    is_parted = pc.match_substring_regex(array, _THOUSANDS)
+    is_comma = pc.match_substring(array, ",")
+    if pc.any(pc.xor(is_parted, is_comma)).as_py() or pc.all(is_comma).as_py():
+        return array
+    return pc.if_else(pc.fill_null(is_parted, False), pc.replace_substring(array, ",", ""), array)
+
+
 def _from_floats(array: pa.Array, *, where: Path | str, header: str) -> NDArray[np.int64]:
+    array = _without_thousands(array)
     values = to_numpy(numbers(array, where=where, header=header))
     missing = np.isnan(values)
     whole = missing | ((np.trunc(values) == values) & (np.abs(values) < 2**53))
