@@ -261,3 +261,14 @@ class TestWhatPeopleHave:
         answer = program("evaluate", fruit / "late.csv", *common)
         assert answer.status == 2
         assert "elsewhere: these predictions belong to other rows" in answer.err
+
+
+def test_ground_truth_alone_leaves_multi_object_out_on_imagenet_too(program, tmp_path, val_images):
+    truth = tmp_path / "val.txt"
+    truth.write_text(
+        "\n".join(f"{name} {label}" for name, label in zip(val_images.names, val_images.label, strict=True))
+    )
+    rows = "\n".join(f"{name},{index}" for name, index in zip(val_images.names, val_images.top1, strict=True))
+    (tmp_path / "m.csv").write_text(f"file_name,prediction\n{rows}\n")
+    answer = program("evaluate", tmp_path / "m.csv", "--annotations", truth, "--out", tmp_path / "run", "--json")
+    assert "one label an image" in json.loads(answer.out)["stages_not_run"]["multi_object"]

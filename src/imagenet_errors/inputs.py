@@ -337,7 +337,7 @@ def _useless(inputs: Inputs, annotations: Annotations) -> dict[str, str]:
     reasons = dict(data_set.not_run)
     if not annotations.accepts_originals_alone:
         fed.add("multi_object")
-    elif data_set.place != IMAGENET or not data_set.labels.is_imagenet:
+    elif not annotations.states_accepted or data_set.place != IMAGENET or not data_set.labels.is_imagenet:
         reasons.setdefault("multi_object", "one label an image is given; others that are right are not known")
     return {name: reason for name, reason in reasons.items() if name not in fed}
 
