@@ -105,6 +105,12 @@ class _Scope:
         bounded = result.measures.least[0, place] != result.measures.most[0, place]
         return not bounded and name not in self.touched and name not in self.not_run
 
+    def accuracy(self, result: ModelResult, value: float, forgives: Sequence[str]) -> str:
+        """Return an accuracy; one that forgives types which were not fully measured is a lower bound."""
+        forgiven = [name for name in ERROR_TYPES if COUNTS_AS[name] in forgives]
+        sign = "≥ " if any(not self.is_exact(result, name) for name in forgiven) else ""
+        return "–" if np.isnan(value) else f"{sign}{value:.2%}"
+
     @property
     def caveats(self) -> list[str]:
         """One line for each stage that did not run or could not judge every case that came to it."""
@@ -204,7 +210,7 @@ def _shares(result: ModelResult, name: str, scope: _Scope) -> list[str]:
 
 
 def _accuracies(result: ModelResult, scope: _Scope) -> list[tuple[str, list[str]]]:
-    """Return the accuracies by group; one that forgives types which were not fully measured is a lower bound."""
+    """Return the accuracies by group, each with the kinds of errors that it forgives."""
     measures = result.measures
     rows: list[tuple[str, np.ndarray, tuple[str, ...]]] = [
         ("top-1 accuracy", measures.top1_accuracy, ()),
@@ -212,13 +218,7 @@ def _accuracies(result: ModelResult, scope: _Scope) -> list[tuple[str, list[str]
         ("MLA, fine-grained errors as right", measures.mla_minor, ("right", "minor")),
         ("MLA, all but failures as right", measures.mla_explained, ("right", "minor", "explained")),
     ]
-    shown = []
-    for title, values, kinds in rows:
-        forgiven = [name for name in ERROR_TYPES if COUNTS_AS[name] in kinds]
-        is_bound = any(not scope.is_exact(result, name) for name in forgiven)
-        sign = "≥ " if is_bound else ""
-        shown.append((title, ["–" if np.isnan(value) else f"{sign}{value:.2%}" for value in values]))
-    return shown
+    return [(title, [scope.accuracy(result, value, kinds) for value in values]) for title, values, kinds in rows]
 
 
 def _tally_lines(tally: Tally, intake: Intake) -> list[str]:
@@ -266,8 +266,8 @@ class _Comparison:
         counts = result.measures.counts[0]
         return [
             Text(result.model),
-            f"{result.measures.top1_accuracy[0]:.2%}",
-            f"{result.measures.mla[0]:.2%}",
+            self.scope.accuracy(result, result.measures.top1_accuracy[0], ()),
+            self.scope.accuracy(result, result.measures.mla[0], ("right",)),
             f"{counts[IS_TOP1_ERROR].sum():,}",
             *(self.scope.cell(result, name) for name in types),
             severity_bar(counts.tolist(), width=_SMALL_BAR_WIDTH),
