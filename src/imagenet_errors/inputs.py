@@ -91,7 +91,14 @@ class Inputs:
         rejected_labels: str,
     ) -> Inputs:
         """Return the inputs of what Python functions are given: one set of annotations or several."""
-        first, *more = [annotations] if isinstance(annotations, str | Path) else annotations
+        several = [annotations] if isinstance(annotations, str | Path) else annotations
+        if not isinstance(several, Sequence) or not several or not all(isinstance(one, str | Path) for one in several):
+            fix = "Give a name of data list, the path of a file, or several; write labels that you have into a file."
+            raise InputError("annotations", f"a {type(annotations).__name__} names no label files", fix=fix)
+        if not isinstance(classes, str | Path | None):
+            fix = "Give the path of a table index,name."
+            raise InputError("classes", f"a {type(classes).__name__} is no file of classes", fix=fix)
+        first, *more = several
         return cls(
             str(first),
             rejected_labels=rejected_labels,

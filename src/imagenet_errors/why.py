@@ -62,6 +62,13 @@ class DecisionPath:
     explanation: str
     answers: tuple[Answer, ...]
 
+    def __str__(self) -> str:
+        """Return the way in lines, a stage each."""
+        accepted = ", ".join(self.accepted)
+        head = f"{self.file_name}: label {self.label}, prediction {self.prediction}, accepted {accepted}"
+        lines = [f"{answer.stage}: {answer.answer}. {answer.says}" for answer in self.answers]
+        return "\n".join((head, *lines, f"verdict: {self.error_type}"))
+
     def as_json(self) -> dict[str, Any]:
         """Return plain objects."""
         return {**self.__dict__, "answers": [answer.as_json() for answer in self.answers]}

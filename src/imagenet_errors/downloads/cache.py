@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,7 +70,7 @@ def resolve(name_or_path: str | Path, option: str, network: Connection | None = 
     return (path,)
 
 
-def resolve_all(given: str | Path | tuple[str | Path, ...] | None, option: str) -> tuple[Path, ...]:
+def resolve_all(given: str | Path | Sequence[str | Path] | None, option: str) -> tuple[Path, ...]:
     """Return the files that an option's texts mean, one after the other; a ``Path`` stays as it is.
 
     Raises
@@ -78,7 +78,7 @@ def resolve_all(given: str | Path | tuple[str | Path, ...] | None, option: str) 
     InputError
         A text is neither a path nor a name of this option, or a source cannot be had.
     """
-    several = given if isinstance(given, tuple) else () if given is None else (given,)
+    several = (given,) if isinstance(given, str | Path) else given or ()
     found = [(one,) if isinstance(one, Path) else resolve(one, option) for one in several]
     return tuple(path for paths in found for path in paths)
 
