@@ -34,15 +34,25 @@ def _say(text: str) -> None:
         sys.stderr.write(f"{text}\n")
 
 
-def _is_offline() -> bool:
+def is_offline() -> bool:
+    """Tell whether nothing is to be downloaded."""
     return os.environ.get(OFFLINE_VARIABLE, "").strip().lower() not in ("", "0", "false", "no")
+
+
+def go_offline() -> None:
+    """Let the hub's client, which others load weights with, download nothing; it reads this when first imported."""
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    with suppress(ImportError):
+        from huggingface_hub import constants
+
+        constants.HF_HUB_OFFLINE = True
 
 
 @dataclass(frozen=True)
 class Connection:
     """Whether addresses may be asked, who hears what is fetched, and which hosts did not answer."""
 
-    is_offline: bool = field(default_factory=_is_offline)
+    is_offline: bool = field(default_factory=is_offline)
     say: Callable[[str], None] = _say
     unreachable: set[str] = field(default_factory=set)
 
