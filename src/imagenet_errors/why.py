@@ -83,6 +83,9 @@ def why(run: Path, file_name: str, *, model: str | None = None) -> list[Decision
         The folder is no run, the model or image is not in it, or a file it used is gone.
     """
     manifest = read_manifest(run)
+    if manifest.gone:
+        fix = "Put it back there, or where it lay beside the run, or evaluate again."
+        raise InputError(manifest.gone[0], "no such file, by which the run was judged", fix=fix)
     basis = load_basis(manifest.as_inputs())
     row = row_of(basis.annotations, file_name, basis.labels)
     made = _predictions_of(run, basis.annotations.file_names[row].as_py(), _models(run, manifest, model))
