@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _MOST_MODELS = 25
 _MOST_PREDICTORS = 6
-_SHORT = {
+SHORT_NAMES = {
     "class_overlap": "overlap",
     "multi_object": "multi-obj",
     "fine_grained": "fine",
@@ -37,6 +37,7 @@ _SHORT = {
     "spurious_correlation": "spurious",
     "model_failure": "failure",
 }
+"""What error types are called where there is little room."""
 _NOT_RUN = "not run"
 _BAR_WIDTH, _SMALL_BAR_WIDTH = 64, 16
 _WIDE = 120
@@ -252,7 +253,7 @@ class _Comparison:
         types = [name for name in ERROR_TYPES if name != "correct"] if options.max_width >= _WIDE else [SEVERE]
         table = Table(title=f"{len(self.results)} models, by multi-label accuracy", title_justify="left")
         table.add_column("model", overflow="fold")
-        for column in ("top-1", "MLA", "errors", *(_SHORT.get(name, name) for name in types)):
+        for column in ("top-1", "MLA", "errors", *(SHORT_NAMES.get(name, name) for name in types)):
             table.add_column(column, justify="right", no_wrap=True)
         table.add_column("errors by severity", min_width=_SMALL_BAR_WIDTH)
         ranked = sorted(self.results, key=lambda result: -result.measures.mla[0])
