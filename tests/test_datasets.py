@@ -57,6 +57,14 @@ def test_an_unknown_data_set_is_refused_with_those_there_are():
         load_dataset("imagenet-z")
 
 
+@pytest.mark.parametrize(("occurring", "what"), [("[0, 9]", "names class 9"), ("[1, 1]", "names a class twice")])
+def test_classes_that_occur_are_classes_of_the_data_set(tmp_path, occurring, what):
+    (tmp_path / "classes.txt").write_text("cat\ndog\n")
+    (tmp_path / "pets.toml").write_text(f'title = "Pets"\nclasses = "classes.txt"\noccurring = {occurring}\n')
+    with pytest.raises(InputError, match=rf"{what}\. List class indices 0\.\.1, each once"):
+        load_dataset(str(tmp_path / "pets.toml"))
+
+
 class TestOwnClasses:
     def run(self, program, fruit, *more):
         arguments = ("--classes", fruit / "classes.csv", "--annotations", fruit / "labels.csv", "--out", fruit / "run")
