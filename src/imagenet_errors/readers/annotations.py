@@ -360,5 +360,5 @@ def _refuse_doubles(file: LabelFile) -> None:
             file.path,
             f"{counted(len(double), 'image')} annotated more than once",
             example=file.names[pc.index(keys, double[0]["values"]).as_py()],
-            fix="Keep one row an image.",
+            fix="Write one row an image, with all of its labels in it: 65 66.",
         )
