@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.markup import escape
 from rich.table import Table
@@ -202,12 +203,27 @@ def _distribution(result: ModelResult, scope: _Scope) -> RenderableType:
 
 
 def _shares(result: ModelResult, name: str, scope: _Scope) -> list[str]:
-    place = ERROR_TYPES.index(name)
-    portions = [result.measures.portions(among)[0, place] for among in (IS_TOP1_ERROR, IS_MULTI_LABEL_ERROR)]
+    """Return a type's share of the top-1 and of the multi-label errors: exact, at most so much, or about so much.
+
+    The number of multi-label errors hangs itself on the stages that accept labels.
+    """
     if name in scope.not_run:
         return ["", ""]
-    sign = "" if scope.is_exact(result, name) else "≤ " if name in scope.touched else "~ "
-    return ["" if np.isnan(portion) else f"{sign}{portion:.1%}" for portion in portions]
+    place, shown = ERROR_TYPES.index(name), []
+    for among in (IS_TOP1_ERROR, IS_MULTI_LABEL_ERROR):
+        portion = result.measures.portions(among)[0, place]
+        is_whole = all(scope.is_exact(result, each) for each in _errors_outside(among))
+        if np.isnan(portion):
+            shown.append("")
+        elif is_whole and name in scope.touched:
+            shown.append(f"≤ {result.measures.most[0, place] / result.measures.counts[0][among].sum():.1%}")
+        else:
+            shown.append(f"{'' if is_whole and scope.is_exact(result, name) else '~ '}{portion:.1%}")
+    return shown
+
+
+def _errors_outside(among: NDArray[np.bool_]) -> list[str]:
+    return [name for name, counts in zip(ERROR_TYPES, among, strict=True) if not counts and name != "correct"]
 
 
 def _accuracies(result: ModelResult, scope: _Scope) -> list[tuple[str, list[str]]]:
