@@ -86,6 +86,7 @@ def test_torch_tensors_are_scores_too(val_images, annotations, run):
         pytest.param(lambda _: 3, "cannot read predictions from a int", id="a number"),
         pytest.param(lambda images: (images.names, images.top1 + 0.5), "is no predictions", id="no whole numbers"),
         pytest.param(lambda _: {}, "no file given", id="nothing"),
+        pytest.param(lambda _: [], "no file given", id="an empty list"),
     ],
 )
 def test_what_is_no_prediction_is_refused_in_words(given, what, val_images, annotations):
@@ -154,6 +155,41 @@ def test_a_notebook_shows_the_bar_and_hostile_names_as_text(frame, annotations):
     assert "&lt;script&gt;" in html
     assert "<script>" not in html
     assert "model_failure: " in html
+
+
+@pytest.mark.parametrize(
+    ("given", "what"),
+    [
+        pytest.param({"annotations": None}, "a NoneType names no label files", id="no annotations"),
+        pytest.param({"annotations": []}, "a list names no label files", id="an empty list"),
+        pytest.param({"annotations": {"a.jpg": [1]}}, "a dict names no label files", id="labels themselves"),
+        pytest.param({"classes": ["cat", "dog"]}, "a list is no file of classes", id="names of classes"),
+    ],
+)
+def test_what_names_no_file_is_refused_in_words(frame, given, what):
+    with pytest.raises(ie.InputError, match=what):
+        ie.evaluate(frame, **given)
+
+
+def test_an_order_of_stages_may_be_written_as_on_the_command_line(frame, annotations):
+    run = ie.evaluate(frame, annotations, stage_order="multi_object, class_overlap")
+    assert list(run.manifest.requested_stage_order) == ["multi_object", "class_overlap"]
+
+
+def test_evidence_may_be_several_files_in_a_list(frame, annotations, val_images, tmp_path):
+    paths = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    for path, name in zip(paths, val_images.names, strict=False):
+        path.write_text(f"{name}\n")
+    run = ie.evaluate(frame, annotations, non_prototypical=[paths[0], str(paths[1])])
+    assert "non_prototypical" not in run.manifest.stages_not_run
+
+
+def test_what_is_printed_is_short_and_for_people(run, val_images):
+    assert repr(run) == "<Run: 1 model, 300 images evaluated>"
+    assert repr(ie.classes) == "<LabelSpace: 1,000 classes, tench, goldfish, great white shark, ...>"
+    lines = str(run.why(val_images.names[0])[0]).splitlines()
+    assert lines[0].startswith(f"{val_images.names[0]}: label ")
+    assert lines[-1].startswith("verdict: ")
 
 
 class TestJudge:

@@ -51,6 +51,38 @@ def test_a_figure_is_compared_with_the_baselines(program, run, better):
     assert program(*gained).status == 0
 
 
+class TestAModelWithoutErrors:
+    """Its share of model failures is no number, and beyond no limit."""
+
+    @pytest.mark.parametrize("condition", ["model_failure > 0.35", "multi_label.model_failure > 0"])
+    def test_passes_a_limit_on_a_share(self, program, better, condition):
+        answer = program("check", better.folder, "--fail-if", condition, "--json")
+        (check,) = json.loads(answer.out)["checks"]
+        assert (answer.status, check["value"], check["reason"]) == (0, None, "no errors to have a share of")
+
+    def test_fails_where_the_stage_did_not_run(self, program, better):
+        assert program("check", better.folder, "--fail-if", "fine_grained_oov > 0.35").status == 3
+
+    def test_is_no_baseline_for_a_share(self, program, run, better):
+        answer = program("check", run.folder, "--baseline", better.folder, "--fail-if", "delta.model_failure > 0")
+        assert answer.status == 3
+        assert "unknown, here or in the baseline" in answer.out
+
+    def test_has_improved_on_one_with_errors(self, program, run, better):
+        gained = ("check", better.folder, "--baseline", run.folder, "--fail-if", "delta.model_failure > 0")
+        assert program(*gained).status == 0
+
+
+def test_a_run_without_an_evaluated_image_passes_nothing_and_says_why(program, val_images, tmp_path):
+    rows = "".join(f"{name},{label},true\n" for name, label in zip(val_images.names, val_images.label, strict=True))
+    (tmp_path / "a.csv").write_text(f"file_name,labels,problematic\n{rows}")
+    predictions = {"one": (val_images.names, val_images.top1)}
+    run = ie.evaluate(predictions, tmp_path / "a.csv", out=tmp_path / "none", check_order=False)
+    answer = program("check", run.folder, "--fail-if", "model_failure > 0.35", "--fail-if", "mla < 0.1")
+    assert answer.status == 3
+    assert answer.out.count("unknown: no image was evaluated") == 2
+
+
 @pytest.mark.parametrize(
     ("conditions", "what"),
     [

@@ -108,7 +108,7 @@ def test_in_what_two_runs_differ_is_said_whichever_comes_first(run, tmp_path):
         ("label_set", "anew", "The runs were judged by different annotations: {} and {}."),
         ("class_rule", "the best of 3", "The models chose differently: {}, and {}."),
         ("class_rule", "", "The models chose differently: {}, and {}."),
-        ("stage_order", facts["stage_order"][:-1], "The runs asked different stages; types that did not run in both"),
+        ("stage_order", facts["stage_order"][:-1], "The runs asked different stages: types that did not run in both"),
         ("command", ["evaluate"], ""),
     ):
         (other / "run.json").write_text(json.dumps(facts | {fact: value}), encoding="utf-8")
@@ -153,6 +153,11 @@ class TestCommand:
 
     def test_people_see_tables(self, program, run):
         assert "3 of 300 common images" in program("compare", f"{run.folder}:one", f"{run.folder}:two").out
+
+    def test_models_called_alike_are_told_apart_by_their_runs(self, program, run, tmp_path):
+        shutil.copytree(run.folder, tmp_path / "later")
+        answer = program("compare", f"{run.folder}:one", f"{tmp_path / 'later'}:one", "--format", "markdown")
+        assert f"{run.folder.name}:one → later:one" in answer.out
 
     def test_several_models_must_be_told_apart(self, program, run):
         answer = program("compare", run.folder, run.folder)

@@ -57,6 +57,14 @@ def test_an_unknown_data_set_is_refused_with_those_there_are():
         load_dataset("imagenet-z")
 
 
+@pytest.mark.parametrize(("occurring", "what"), [("[0, 9]", "names class 9"), ("[1, 1]", "names a class twice")])
+def test_classes_that_occur_are_classes_of_the_data_set(tmp_path, occurring, what):
+    (tmp_path / "classes.txt").write_text("cat\ndog\n")
+    (tmp_path / "pets.toml").write_text(f'title = "Pets"\nclasses = "classes.txt"\noccurring = {occurring}\n')
+    with pytest.raises(InputError, match=rf"{what}\. List class indices 0\.\.1, each once"):
+        load_dataset(str(tmp_path / "pets.toml"))
+
+
 class TestOwnClasses:
     def run(self, program, fruit, *more):
         arguments = ("--classes", fruit / "classes.csv", "--annotations", fruit / "labels.csv", "--out", fruit / "run")
@@ -261,3 +269,14 @@ class TestWhatPeopleHave:
         answer = program("evaluate", fruit / "late.csv", *common)
         assert answer.status == 2
         assert "elsewhere: these predictions belong to other rows" in answer.err
+
+
+def test_ground_truth_alone_leaves_multi_object_out_on_imagenet_too(program, tmp_path, val_images):
+    truth = tmp_path / "val.txt"
+    truth.write_text(
+        "\n".join(f"{name} {label}" for name, label in zip(val_images.names, val_images.label, strict=True))
+    )
+    rows = "\n".join(f"{name},{index}" for name, index in zip(val_images.names, val_images.top1, strict=True))
+    (tmp_path / "m.csv").write_text(f"file_name,prediction\n{rows}\n")
+    answer = program("evaluate", tmp_path / "m.csv", "--annotations", truth, "--out", tmp_path / "run", "--json")
+    assert "one label an image" in json.loads(answer.out)["stages_not_run"]["multi_object"]

@@ -86,12 +86,24 @@ def test_types_that_did_not_run_are_left_out_and_others_may_be_zero(metric, val_
         pytest.param(np.zeros((300, 10)), "10 outputs for 1000 classes", id="another head"),
         pytest.param(np.full((300, 1000), np.nan), "NaN or infinite values for 300 images", id="NaN"),
         pytest.param(np.full(300, 1000), "no classes 0..999", id="no class"),
+        pytest.param(np.full(300, 0.5), "no classes 0..999", id="no whole number"),
+        pytest.param(np.ones(300, dtype=bool), "an array of bool", id="truth values"),
+        pytest.param(["tench"] * 300, "is no predictions", id="names"),
         pytest.param(np.zeros(299, dtype=int), "300 image names for 299 predictions", id="lengths"),
     ],
 )
 def test_what_names_no_class_is_refused(metric, val_images, values, what):
     with pytest.raises(ie.InputError, match=what):
         metric.update(values, val_images.names)
+
+
+@pytest.mark.parametrize(
+    "nothing", [[], np.zeros((0, 1000)), np.zeros(0, dtype=int)], ids=["list", "scores", "classes"]
+)
+def test_an_empty_batch_adds_nothing(metric, val_images, nothing):
+    metric.update(nothing, [])
+    metric.update(val_images.top1, val_images.names)
+    assert metric.compute()["n_evaluated"] == 299
 
 
 WORKER = """

@@ -74,3 +74,10 @@ def test_a_kind_finds_what_contains_it(program, word, n_found):
     assert "terriers" not in program("superclasses", "fruit").out
     out = " ".join(program("superclasses", word).out.split())
     assert all(name in out for name in relation)
+
+
+def test_classes_of_ones_own_need_superclasses_of_their_own(program, tmp_path):
+    (tmp_path / "classes.csv").write_text("index,name\n0,cat\n1,dog\n", encoding="utf-8")
+    answer = program("superclasses", "--classes", tmp_path / "classes.csv")
+    assert answer.status == 2
+    assert "are of ImageNet's classes, not of these. Pass --superclasses FILE" in answer.err

@@ -105,4 +105,28 @@ def test_an_input_that_is_gone_is_named(program, run, val_images, tmp_path):
     (tmp_path / "annotations.csv").unlink()
     answer = program("why", run, val_images.names[0])
     assert answer.status == 2
-    assert "annotations.csv: no such file" in answer.err
+    assert "annotations.csv: no such file, by which the run was judged. Put it back there" in answer.err
+
+
+@pytest.fixture
+def project(program, tmp_path):
+    """A folder with predictions, labels, classes and a run below it, moved to another place as a whole."""
+    home = tmp_path / "first"
+    home.mkdir()
+    (home / "classes.csv").write_text("index,name\n0,cat\n1,dog\n2,bus\n")
+    (home / "labels.csv").write_text("file_name,label,labels\na.jpg,0,0 1\nb.jpg,2,2\n")
+    (home / "m.csv").write_text("file_name,prediction\na.jpg,1\nb.jpg,2\n")
+    own = ("--classes", home / "classes.csv", "--annotations", home / "labels.csv")
+    assert program("evaluate", home / "m.csv", *own, "--out", home / "runs" / "m").status == 0
+    return home.rename(tmp_path / "second place")
+
+
+def test_a_run_that_moved_with_its_labels_and_classes_finds_them(program, project):
+    (walk,) = walks(program, project / "runs" / "m", "a.jpg")
+    assert (walk["label"], walk["prediction"], walk["error_type"]) == ("cat", "dog", "multi_object")
+    assert program("report", project / "runs" / "m").status == 0
+
+
+def test_another_file_of_that_name_is_not_taken_for_it(program, project):
+    (project / "labels.csv").write_text("file_name,label,labels\na.jpg,1,1\nb.jpg,2,2\n")
+    assert "labels.csv: no such file" in program("why", project / "runs" / "m", "a.jpg").err

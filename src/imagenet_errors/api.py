@@ -19,7 +19,7 @@ from imagenet_errors.evaluation import evaluate as evaluate_all
 from imagenet_errors.inputs import Basis, Inputs, load_basis
 from imagenet_errors.label_sets import COMBINATIONS
 from imagenet_errors.mistakes import Given
-from imagenet_errors.problems import InputError
+from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.annotations import UnlabelledError, labels_told_by_names
 from imagenet_errors.readers.label_files import MIN_PROBABILITY
 from imagenet_errors.readers.memory import in_memory, is_path
@@ -42,7 +42,7 @@ def evaluate(
     rejected_labels: str = "exclude",
     combine: str = COMBINATIONS[0],
     min_label_probability: float = MIN_PROBABILITY,
-    stage_order: Sequence[str] | None = None,
+    stage_order: str | Sequence[str] | None = None,
     allow_partial: bool = False,
     row_order: str | None = None,
     class_axis: str | None = None,
@@ -82,7 +82,7 @@ def evaluate(
     given = _given(predictions)
     inputs = replace(
         Inputs.given(annotations, dataset=dataset, classes=classes, rejected_labels=rejected_labels),
-        stage_order=DEFAULT_ORDER if stage_order is None else tuple(stage_order),
+        stage_order=DEFAULT_ORDER if stage_order is None else _stages(stage_order),
         combine=combine,
         min_label_probability=min_label_probability,
     ).with_evidence(**evidence)
@@ -162,8 +162,15 @@ def _hashable(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
+def _stages(order: str | Sequence[str]) -> tuple[str, ...]:
+    """Return the names of stages, joined by commas as on the command line or not."""
+    return tuple(name.strip() for name in (order.split(",") if isinstance(order, str) else order))
+
+
 def _given(predictions: Any) -> list[Given]:
     """Return paths and predictions in memory, as ``mistakes.gather`` takes them."""
+    if isinstance(predictions, list | tuple) and not predictions:
+        return []
     if is_path(predictions):
         paths = [predictions] if isinstance(predictions, str | Path) else predictions
         return [Path(path) for path in paths]
@@ -296,7 +303,7 @@ class Run:
 
     def __repr__(self) -> str:
         """Return how many models and images there are."""
-        return f"<Run: {len(self.models)} models, {self.manifest.n_evaluated:,} images evaluated>"
+        return f"<Run: {counted(len(self.models), 'model')}, {counted(self.manifest.n_evaluated, 'image')} evaluated>"
 
     def _repr_html_(self) -> str:
         """Show the bar and the figures of each model in a notebook."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Mapping, Sequence
@@ -20,6 +21,7 @@ _CONDITION = re.compile(
 )
 _SIGNS = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 _MULTI_LABEL = tuple(code for code, counts in enumerate(IS_MULTI_LABEL_ERROR) if counts)
+_DELTA = "delta."
 _FIX = "Write NAME < NUMBER, such as 'model_failure > 0.35', 'mla < 0.88' or 'delta.mla < -0.005'; signs: < <= > >=."
 
 
@@ -35,18 +37,18 @@ class Condition:
 
 @dataclass(frozen=True)
 class Checked:
-    """One condition for one model: the figure (None: unknown, its stage did not run) and whether the check failed."""
+    """One condition for one model: the figure, or None and why there is none, and whether the check failed."""
 
     model: str
     condition: str
     value: float | None
     failed: bool
+    reason: str = ""
 
     @property
     def line(self) -> str:
         """What is told of it."""
-        value = "unknown: its stage did not run" if self.value is None else f"{self.value:.6g}"
-        return f"{self.model}: {self.condition}: {value}"
+        return f"{self.model}: {self.condition}: {self.reason or f'{self.value:.6g}'}"
 
 
 def parse_condition(text: str) -> Condition:
@@ -64,7 +66,7 @@ def parse_condition(text: str) -> Condition:
 
 
 def check(run: Path, conditions: Sequence[Condition], *, baseline: Path | None = None) -> list[Checked]:
-    """Ask every condition of every model; one that names an unknown figure fails.
+    """Ask every condition of every model; one that names an unknown figure fails, a share of no errors does not.
 
     Figures are the columns of ``summary.parquet``, each error type's share of the top-1 errors by the type's name, its
     share of the multi-label errors as ``multi_label.TYPE`` and its count as ``count.TYPE``; ``delta.`` before any: the
@@ -88,15 +90,27 @@ def check(run: Path, conditions: Sequence[Condition], *, baseline: Path | None =
 
 def _ask(model: str, condition: Condition, figures: Mapping[str, float | None]) -> Checked:
     if condition.name not in figures:
-        needs_baseline = condition.name.startswith("delta.") and not any(name.startswith("delta.") for name in figures)
+        needs_baseline = condition.name.startswith(_DELTA) and not any(name.startswith(_DELTA) for name in figures)
         what = f"no figure {condition.name!r}" + (" without --baseline RUN" if needs_baseline else "")
         raise InputError("--fail-if", what, fix=f"There are: {', '.join(figures)}.")
     value = figures[condition.name]
-    failed = value is None or _SIGNS[condition.sign](value, condition.number)
-    return Checked(model, condition.text, value, failed)
+    if value is None:
+        return Checked(model, condition.text, None, failed=True, reason=_why_unknown(condition.name, figures))
+    if math.isnan(value):
+        return Checked(model, condition.text, None, failed=False, reason="no errors to have a share of")
+    return Checked(model, condition.text, value, _SIGNS[condition.sign](value, condition.number))
+
+
+def _why_unknown(name: str, figures: Mapping[str, float | None]) -> str:
+    if not figures["n_evaluated"]:
+        return "unknown: no image was evaluated"
+    if name.startswith(_DELTA):
+        return "unknown, here or in the baseline"
+    return "unknown: its stage did not run" if name.rpartition(".")[2] in ERROR_TYPES else "unknown"
 
 
 def _figures(tables: RunTables, model: str) -> dict[str, float | None]:
+    """Return the figures of a model: None where one is not known, NaN for a share where there are no errors at all."""
     place = tables.models.index(model)
     facts: dict[str, Any] = tables.figures.facts[place]
     figures: dict[str, float | None] = {
@@ -110,8 +124,12 @@ def _figures(tables: RunTables, model: str) -> dict[str, float | None]:
         figures[f"count.{name}"] = int(counts[code]) if ran[code] else None
         for prefix, total in n_errors.items():
             if code and (not prefix or code in _MULTI_LABEL):
-                figures[f"{prefix}{name}"] = float(counts[code] / total) if ran[code] and total else None
+                figures[f"{prefix}{name}"] = _share(counts[code], total) if ran[code] and counts.any() else None
     return figures
+
+
+def _share(count: float, total: float) -> float:
+    return float(count / total) if total else math.nan
 
 
 def _deltas(figures: Mapping[str, float | None], before: RunTables, model: str) -> dict[str, float | None]:
@@ -120,9 +138,16 @@ def _deltas(figures: Mapping[str, float | None], before: RunTables, model: str) 
         raise InputError("--baseline", f"no model {model!r} and several others in {before.folder}", fix=fix)
     earlier = _figures(before, model if model in before.models else before.models[0])
     return {
-        f"delta.{name}": None if value is None or earlier.get(name) is None else value - (earlier[name] or 0)
+        f"{_DELTA}{name}": None if value is None else _difference(value, earlier.get(name))
         for name, value in figures.items()
     }
+
+
+def _difference(value: float, earlier: float | None) -> float | None:
+    """Return what was added; a share that is compared with a share of no errors is not known."""
+    if earlier is None or (math.isnan(earlier) and not math.isnan(value)):
+        return None
+    return value - earlier
 
 
 def junit_xml(checked: Sequence[Checked], *, name: str) -> bytes:

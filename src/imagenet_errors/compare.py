@@ -189,7 +189,10 @@ def _notes(one: RunTables, other: RunTables, n_common: int) -> tuple[str, ...]:
         mine, theirs = (run.manifest.class_rule or "not known" for run in (one, other))
         notes.append(f"The models chose differently: {mine}, and {theirs}.")
     if one.manifest.stage_order != other.manifest.stage_order:
-        notes.append("The runs asked different stages; types that did not run in both are not compared.")
+        notes.append(
+            "The runs asked different stages: types that did not run in both are not compared, and those after them, "
+            "model failures too, hold what such a stage would have explained."
+        )
     if not n_common:
         notes.append("The runs have no image in common: only rates can be compared.")
     return tuple(notes)

@@ -183,6 +183,10 @@ def _dataset(told: _File, path: Path, place: str) -> Dataset:
     except pa.ArrowInvalid as error:
         raise InputError(path, f"setting is no regular expression: {error}", fix="RE2 has no lookahead.") from None
     occurring = _occurring(told, labels)
+    strange = [index for index in occurring if not 0 <= index < len(labels)]
+    if strange or len({*occurring}) < len(occurring):
+        what = f"occurring names class {strange[0]}" if strange else "occurring names a class twice"
+        raise InputError(path, what, fix=f"List class indices 0..{len(labels) - 1}, each once.")
     beside = path.parent / told.annotations
     own = labels is not imagenet_1k()
     folders = {name.casefold(): (index,) for index, name in enumerate(labels.names)} if own else {}

@@ -91,7 +91,14 @@ class Inputs:
         rejected_labels: str,
     ) -> Inputs:
         """Return the inputs of what Python functions are given: one set of annotations or several."""
-        first, *more = [annotations] if isinstance(annotations, str | Path) else annotations
+        several = [annotations] if isinstance(annotations, str | Path) else annotations
+        if not isinstance(several, Sequence) or not several or not all(isinstance(one, str | Path) for one in several):
+            fix = "Give a name of data list, the path of a file, or several; write labels that you have into a file."
+            raise InputError("annotations", f"a {type(annotations).__name__} names no label files", fix=fix)
+        if not isinstance(classes, str | Path | None):
+            fix = "Give the path of a table index,name."
+            raise InputError("classes", f"a {type(classes).__name__} is no file of classes", fix=fix)
+        first, *more = several
         return cls(
             str(first),
             rejected_labels=rejected_labels,
@@ -337,7 +344,7 @@ def _useless(inputs: Inputs, annotations: Annotations) -> dict[str, str]:
     reasons = dict(data_set.not_run)
     if not annotations.accepts_originals_alone:
         fed.add("multi_object")
-    elif data_set.place != IMAGENET or not data_set.labels.is_imagenet:
+    elif not annotations.states_accepted or data_set.place != IMAGENET or not data_set.labels.is_imagenet:
         reasons.setdefault("multi_object", "one label an image is given; others that are right are not known")
     return {name: reason for name, reason in reasons.items() if name not in fed}
 

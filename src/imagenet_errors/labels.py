@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from imagenet_errors.problems import InputError
+from imagenet_errors.problems import InputError, counted
 from imagenet_errors.shipped import shipped
 
 ALL = "all"
@@ -56,8 +56,18 @@ class LabelSpace:
         n_occurring = len(self.occurring)
         if masked and n_occurring:
             return f"the best of the {n_occurring:,} classes that occur"
-        whole = f"the best of {len(self):,} classes"
+        whole = f"the best of {counted(len(self), 'class', 'classes')}"
         return f"{whole}, {len(self) - n_occurring:,} of which do not occur" if n_occurring else whole
+
+    @property
+    def ways_to_write(self) -> str:
+        """How a file may name classes, as messages say it."""
+        whole = f"class indices 0..{len(self) - 1}"
+        return f"{whole} in the order of ascending wnids, wnids or names" if all(self.wnids) else f"{whole} or names"
+
+    def __repr__(self) -> str:
+        """Return how many classes there are, and the first."""
+        return f"<LabelSpace: {counted(len(self), 'class', 'classes')}, {', '.join(self.names[:3])}, ...>"
 
     @property
     def is_imagenet(self) -> bool:

@@ -158,10 +158,13 @@ class ErrorTypes(_MetricBase):
         is_tensor = hasattr(predictions, "detach")
         values = predictions.detach().double().cpu().numpy() if is_tensor else np.asarray(predictions)
         n_classes = len(self.basis.labels)
+        if values.dtype.kind not in "iuf" or not values.ndim:
+            what = f"an array of {values.dtype} {list(values.shape)} is no predictions"
+            raise InputError("update", what, fix="Give classes [n] or scores [n, C].")
         if values.ndim == 2 and values.shape[1] != n_classes:
             what = f"{values.shape[1]} outputs for {n_classes} classes"
             raise InputError("update", what, fix="Give a score a class.")
-        useless = ~np.isfinite(values.reshape(len(values), -1)).all(axis=1)
+        useless = ~np.isfinite(values).all(axis=tuple(range(1, values.ndim)))
         if useless.any():
             what = f"NaN or infinite values for {counted(int(useless.sum()), 'image')}"
             raise InputError("update", what, fix="Such outputs name no class: leave these images out.")
@@ -169,7 +172,7 @@ class ErrorTypes(_MetricBase):
             what = "one class an image: the best of those that occur is not known"
             raise InputError("update", what, fix="Give scores, or leave mask_classes out.")
         classes = self._chosen_from[values[:, self._chosen_from].argmax(axis=1)] if values.ndim == 2 else values
-        if classes.ndim != 1 or (len(classes) and not (classes.min() >= 0 and classes.max() < n_classes)):
+        if classes.ndim != 1 or not ((classes >= 0) & (classes < n_classes) & (classes == np.trunc(classes))).all():
             what = f"predictions of shape {list(values.shape)} that are no classes 0..{n_classes - 1}"
             raise InputError("update", what, fix="Give classes [n] or scores [n, C].")
         return classes.astype(np.int16)

@@ -359,7 +359,7 @@ def check_model_name(model: str, path: Path) -> None:
     except UnicodeEncodeError:
         raise InputError(written(path), "its name is not UTF-8", fix="Rename the file.") from None
     if not names_a_file(model):
-        raise InputError(path, f"{model!r} is no name for a model: its results go by it", fix="Rename the file.")
+        raise InputError(path, f"{model!r} is no name for a model: its results go by it", fix="Call it otherwise.")
     if n_bytes > _LONGEST_NAME:
         what = f"its name has {n_bytes:,} bytes, and {_LONGEST_NAME:,} are the most"
         raise InputError(path, what, fix="Shorten the file's name, or its column's.")

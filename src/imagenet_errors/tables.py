@@ -134,6 +134,8 @@ class Annotations:
     file_order: NDArray[np.int64] | None = None
     notes: tuple[str, ...] = ()
     """What there is to say of the labels, a sentence each."""
+    states_accepted: bool = True
+    """Whether a file says which labels are accepted; else the original ones are, and no other is known."""
 
     def __len__(self) -> int:
         """Return the number of annotated images n."""

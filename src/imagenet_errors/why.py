@@ -62,6 +62,13 @@ class DecisionPath:
     explanation: str
     answers: tuple[Answer, ...]
 
+    def __str__(self) -> str:
+        """Return the way in lines, a stage each."""
+        accepted = ", ".join(self.accepted)
+        head = f"{self.file_name}: label {self.label}, prediction {self.prediction}, accepted {accepted}"
+        lines = [f"{answer.stage}: {answer.answer}. {answer.says}" for answer in self.answers]
+        return "\n".join((head, *lines, f"verdict: {self.error_type}"))
+
     def as_json(self) -> dict[str, Any]:
         """Return plain objects."""
         return {**self.__dict__, "answers": [answer.as_json() for answer in self.answers]}
@@ -76,6 +83,9 @@ def why(run: Path, file_name: str, *, model: str | None = None) -> list[Decision
         The folder is no run, the model or image is not in it, or a file it used is gone.
     """
     manifest = read_manifest(run)
+    if manifest.gone:
+        fix = "Put it back there, or where it lay beside the run, or evaluate again."
+        raise InputError(manifest.gone[0], "no such file, by which the run was judged", fix=fix)
     basis = load_basis(manifest.as_inputs())
     row = row_of(basis.annotations, file_name, basis.labels)
     made = _predictions_of(run, basis.annotations.file_names[row].as_py(), _models(run, manifest, model))

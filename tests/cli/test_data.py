@@ -1,6 +1,7 @@
 """``imagenet-errors data``: one command gets everything, says where it is, and what could not be had."""
 
 import json
+import re
 
 import pytest
 
@@ -27,6 +28,15 @@ def test_all_is_fetched_and_listed(world, program):
 def test_the_list_shows_size_licence_commit_and_state(world, program):
     out = program("data", "list").out
     assert all(word in out for word in ("size", "licence", "commit", "state", "01234567", "own", "not fetched"))
+
+
+def test_a_narrow_screen_has_entries_for_a_table(world, program, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+    out = re.sub(r"\x1b\[[0-9;]*m", "", program("data", "list").out)
+    assert "│" not in out
+    assert max(map(len, out.splitlines())) <= 80
+    assert all(word in out for word in ("labels: ", "01234567", "own", "not fetched"))
 
 
 def test_what_could_not_be_had_is_told_and_the_rest_done(world, program):

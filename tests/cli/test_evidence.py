@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,6 +15,10 @@ import pytest
 
 import evidence_world
 from evidence_world import RULER, SPOON, TENCH, TRICYCLE, UNICYCLE, install, make
+from imagenet_errors.labels import imagenet_1k
+from imagenet_errors.readers.annotations import val_labels
+
+LABELS = imagenet_1k()
 
 BONESHAKER = "boneshaker 0.8, tricycle 0.6"
 TRIKE = "tricycle 1"
@@ -64,6 +69,20 @@ def test_a_row_says_everything(one_image):
     assert scores == sorted(scores, reverse=True)
     assert scores[0] == row["best_score"] > 0.99
     assert row["top_proposals"][1]["name"] == "tricycle"
+
+
+def test_the_next_command_takes_what_this_one_was_given(program, tmp_path):
+    world, (name,) = make(tmp_path, [(BONESHAKER, UNICYCLE)])
+    classes = tmp_path / "classes.csv"
+    rows = zip(LABELS.names, LABELS.wnids, strict=True)
+    classes.write_text("".join(["index,name,wnid\n", *(f'{at},"{n}",{w}\n' for at, (n, w) in enumerate(rows))]))
+    (tmp_path / "truth.csv").write_text(f"file_name,label\n{name},{val_labels()[int(name[15:23]) - 1]}\n")
+    own = ("--classes", classes, "--annotations", tmp_path / "truth.csv")
+    answer = program(*world.arguments(tmp_path / "oov.parquet", *own, *world.table(**{name: [TRICYCLE]})))
+    assert answer.status == 0, answer.err
+    told = shlex.split(answer.out.splitlines()[-1].removeprefix("Next: imagenet-errors "))
+    assert told[told.index("--classes") + 1] == str(classes)
+    assert program(*told, "--no-check-order", "--out", tmp_path / "run").status == 0
 
 
 @pytest.fixture

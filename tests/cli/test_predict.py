@@ -32,6 +32,14 @@ def test_a_file_is_written_for_each_model_and_the_rest_is_said(predict, tmp_path
     assert "[3/3] raising_net.x: FAILED: ValueError: this model cannot see" in answer.err
 
 
+def test_no_weights_are_asked_for_where_downloads_are_forbidden(predict, tmp_path, monkeypatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    monkeypatch.setenv("IMAGENET_ERRORS_OFFLINE", "1")
+    assert "its weights are not on this machine" in predict("resnet18.a1_in1k").err
+
+
 def test_the_files_can_be_evaluated_as_they_are(predict, program, tmp_path):
     assert predict("tiny_net.*").status == 0
     answer = program(

@@ -209,3 +209,13 @@ def test_weights_that_cannot_be_downloaded_are_an_input_error(monkeypatch):
     monkeypatch.setattr("open_clip.factory.download_pretrained", offline)
     with pytest.raises(InputError, match=r"openai cannot be loaded into ViT-B-32-quickgelu: .*no network"):
         load_open_clip(EncoderSpec("ViT-B-32-quickgelu", "openai", device="cpu"))
+
+
+def test_nothing_is_asked_for_weights_where_downloads_are_forbidden(monkeypatch, tmp_path):
+    monkeypatch.setenv("IMAGENET_ERRORS_OFFLINE", "1")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("socket.getaddrinfo", lambda *_: pytest.fail("an address was asked"))
+    with pytest.raises(InputError, match=r"Nothing is downloaded .*IMAGENET_ERRORS_OFFLINE.*checkpoint file"):
+        load_open_clip(EncoderSpec("ViT-B-32-quickgelu", "openai", device="cpu"))

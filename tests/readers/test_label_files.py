@@ -203,3 +203,75 @@ class TestSeveralFiles:
             InputError, match=r"hold the original one in \d of \d+ images, and in \d+ with every class -1"
         ):
             read_annotations(write("one.csv", "\n".join(["file_name,labels", *rows]) + "\n"), LABELS)
+
+
+CORGI, LYNX = LABELS.names[263], LABELS.names[287]  # "Pembroke" and "lynx"
+RETRIEVER, SHARK = LABELS.names[207], LABELS.names[2]  # "golden retriever" and "great white shark"
+
+
+class TestClassesByName:
+    @pytest.mark.parametrize(
+        "cell",
+        [
+            pytest.param(f'"{RETRIEVER}, {SHARK}"', id="between commas"),
+            pytest.param(f"{RETRIEVER};{SHARK}", id="between semicolons"),
+            pytest.param(f"\"['{RETRIEVER}', '{SHARK}']\"", id="a list as Python prints it"),
+        ],
+    )
+    def test_names_in_a_cell_keep_their_blanks(self, write, cell):
+        path = write("names.csv", f"file_name,labels\n{FIRST},{cell}\n{SECOND},{LYNX}\n")
+        assert lists(read_annotations(path, LABELS).accepted) == [[2, 207], [287]]
+
+    def test_a_whole_cell_is_a_name_where_it_is_one(self, write):
+        text = f'file_name,label\n{FIRST},"{LABELS.descriptions[2]}"\n{SECOND},{RETRIEVER}\n'
+        path = write("label.csv", text.replace(FIRST, "a.jpg").replace(SECOND, "b.jpg"))
+        assert read_annotations(path, LABELS).label.tolist() == [2, 207]
+
+    def test_wnids_between_blanks_are_as_many_classes(self, write):
+        path = write("wnids.csv", f"file_name,labels\n{FIRST},{LABELS.wnids[2]} {LABELS.wnids[207]}\n")
+        assert lists(read_annotations(path, LABELS).accepted) == [[2, 207]]
+
+    def test_json_lists_hold_names_too(self, write):
+        path = write("names.json", {FIRST: [RETRIEVER, "287"], SECOND: [CORGI]})
+        assert lists(read_annotations(path, LABELS).accepted) == [[207, 287], [263]]
+
+    def test_a_name_an_image_is_its_label_and_no_table_of_classes(self, write):
+        path = write("label.json", {"a.jpg": RETRIEVER, "b.jpg": CORGI})
+        assert read_annotations(path, LABELS).label.tolist() == [207, 263]
+
+    def test_what_is_no_class_is_refused_with_the_ways_to_write_one(self, write):
+        with pytest.raises(InputError, match=r"'unicorn' is none of the 1000 classes.*wnids or names"):
+            read_label_file(write("names.json", {FIRST: ["unicorn"]}), LABELS)
+
+
+class TestTables:
+    def test_two_columns_without_headers_are_names_and_labels(self, write):
+        path = write("val.txt", "a.JPEG 65\nb.JPEG 970\n")
+        assert read_annotations(path, LABELS).label.tolist() == [65, 970]
+
+    @pytest.mark.parametrize("header", ["labels", "accepted", "accepted_labels", "proposed labels"])
+    def test_accepted_labels_go_by_several_names(self, write, header):
+        path = write("own.csv", f"file_name,{header}\n{FIRST},65 66\n")
+        assert lists(read_annotations(path, LABELS).accepted) == [[65, 66]]
+
+    def test_a_column_of_labels_that_is_not_known_is_told(self, write):
+        (note,) = read_annotations(write("own.csv", f"file_name,label,all_labels\n{FIRST},65,65 66\n"), LABELS).notes
+        assert note == "not read: all_labels; accepted labels stand in a column called labels"
+
+    def test_a_table_without_a_row_is_refused_by_its_own_name(self, write):
+        with pytest.raises(InputError, match=r"empty\.csv: has columns and no row"):
+            read_label_file(write("empty.csv", "file_name,label\n"), LABELS)
+
+    def test_records_may_begin_with_their_list(self, write):
+        path = write("records.json", [{"labels": [65, 66], "file_name": FIRST}, {"labels": [1], "file_name": SECOND}])
+        assert lists(read_annotations(path, LABELS).accepted) == [[65, 66], [1]]
+
+
+def test_annotations_in_cocos_layout_are_the_accepted_labels_by_name(write):
+    content = {
+        "images": [{"id": 7, "file_name": FIRST}, {"id": 9, "file_name": SECOND}],
+        "categories": [{"id": 208, "name": RETRIEVER}, {"id": 3, "name": SHARK}],
+        "annotations": [{"image_id": 9, "category_id": 3}, {"image_id": 7, "category_id": 208},
+                        {"image_id": 7, "category_id": 3}],
+    }  # fmt: skip
+    assert lists(read_annotations(write("labels.json", content), LABELS).accepted) == [[2, 207], [2]]

@@ -78,8 +78,11 @@ def test_models_outside_the_scale_are_counted(tmp_path):
 
 
 def test_a_line_through_a_few_models_is_not_drawn(tmp_path):
-    assert not drawn(FigureRequest(points(4), tmp_path)).axes[0].lines
-    assert drawn(FigureRequest(points(5), tmp_path)).axes[0].lines
+    few, more = (drawn(FigureRequest(points(n), tmp_path)) for n in (4, 5))
+    assert not few.axes[0].lines
+    assert "trend of all" not in texts(few)
+    assert more.axes[0].lines
+    assert "trend of all" in texts(more)
 
 
 def test_the_legend_names_the_kinds_and_the_published_models_behind(tmp_path):
@@ -119,8 +122,24 @@ def test_the_command_draws_a_run(program, made_run, tmp_path):
     answer = program("figures", made_run.folder, "--out", tmp_path / "out", "--format", "png")
     assert answer.status == 0, answer.err
     assert "2 files of 3 models" in answer.out
-    assert "x-axis: accuracy of all images" in answer.out
+    assert "x-axis" not in answer.out
     assert sorted(path.name for path in (tmp_path / "out").rglob("*.png")) == ["bars.png", "shares.png"]
+
+
+def test_what_is_lacking_is_said_in_words(program, made_run):
+    assert (
+        "no-file.csv: no such file. Check the path."
+        in program("figures", made_run.folder, "--factors", "no-file.csv").err
+    )
+    assert "figures: nothing to draw is named. Pass RUN_DIR" in program("figures").err
+
+
+def test_a_type_that_is_asked_for_is_drawn_against_accuracy_however_few_the_models(program, made_run, tmp_path):
+    asked = ("--type", "fine_grained", "--x-axis", "group")
+    answer = program("figures", made_run.folder, *asked, "--out", tmp_path / "out", "--format", "png")
+    assert "x-axis: accuracy of each group" in answer.out
+    drawn = {path.relative_to(tmp_path / "out").as_posix() for path in (tmp_path / "out").rglob("*.png")}
+    assert drawn == {f"{among}/data/fine_grained.png" for among in ("multi_label", "top1")}
 
 
 def test_the_command_says_what_it_lacks(program, monkeypatch, tmp_path):

@@ -2,13 +2,23 @@
 
 import csv
 import io
+import re
 
 import pyarrow as pa
 import pytest
+from rich.console import Console
 
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.problems import InputError
-from imagenet_errors.report.leaderboard import Choice, choose, read_leaderboard, to_csv, to_latex, to_markdown
+from imagenet_errors.report.leaderboard import (
+    Choice,
+    choose,
+    leaderboard_view,
+    read_leaderboard,
+    to_csv,
+    to_latex,
+    to_markdown,
+)
 
 TABLE = pa.table(
     {
@@ -151,6 +161,33 @@ def test_the_command_prints_each_format(program, demo_run, flags, first):
     answer = program("summary", demo_run.folder, *flags)
     assert answer.status == 0
     assert answer.out.startswith(first)
+
+
+@pytest.mark.parametrize("width", [60, 80, 160])
+def test_a_screen_shows_whole_columns_and_says_which_have_no_room(demo_run, width):
+    console = Console(width=width, file=io.StringIO())
+    table = choose(read_leaderboard(demo_run.folder), Choice())
+    console.print(leaderboard_view(table))
+    shown = console.file.getvalue()
+    assert "…" not in shown
+    assert max(map(len, shown.splitlines())) <= width
+    assert all(name in shown for name in table.column_names if not name.endswith(("_min", "_max")))
+    assert ("No room for" in shown) == (width < 160)
+
+
+def test_multi_label_accuracy_is_a_bound_where_no_other_label_is_known(program, val_images, tmp_path):
+    truth = "".join(f"{name} {label}\n" for name, label in zip(val_images.names, val_images.label, strict=True))
+    (tmp_path / "val.txt").write_text(truth)
+    model = val_images.csv(tmp_path / "one.csv")
+    several = [model, "--annotations", tmp_path / "val.txt", "--out"]
+    whole = program("evaluate", *several, tmp_path / "run").out
+    other = val_images.csv(tmp_path / "two.csv")
+    beside = program("evaluate", other, *several, tmp_path / "both").out
+    mla = re.search(r"\(MLA\) +│ +(≥ [\d.]+)%", whole)[1]
+    assert f"{mla}%" in beside
+    answer = program("summary", tmp_path / "run")
+    assert answer.out.startswith("1 model ")
+    assert f"{mla} %" in answer.out
 
 
 def test_the_command_writes_a_file(program, demo_run, tmp_path):

@@ -81,6 +81,21 @@ def test_partial_evidence_gives_bounds_and_one_line_says_how_much_is_known(parti
     assert row.count("≥") == row.count("%") == 4
 
 
+def test_shares_are_bounded_as_the_counts_are(program, tmp_path):
+    """No overlaps of these classes are known: any error might be one, and no multi-label error at all."""
+    images = [(f"{at}.jpg", at % 3) for at in range(30)]
+    rows = "".join(f"{name},{label},{label}\n" for name, label in images)
+    (tmp_path / "labels.csv").write_text(f"file_name,label,labels\n{rows}x.jpg,0,0 1\n")
+    (tmp_path / "classes.csv").write_text("index,name\n0,cat\n1,dog\n2,bus\n")
+    wrong = "".join(f"{name},{(label + (at < 10)) % 3}\n" for at, (name, label) in enumerate(images))
+    (tmp_path / "m.csv").write_text(f"file_name,prediction\n{wrong}x.jpg,0\n")
+    (tmp_path / "oov.csv").write_text("file_name,prediction,is_oov\n0.jpg,1,true\n")
+    own = ("--classes", tmp_path / "classes.csv", "--annotations", tmp_path / "labels.csv", "--no-check-order")
+    out = program("evaluate", tmp_path / "m.csv", *own, "--oov-evidence", tmp_path / "oov.csv", "--out", tmp_path / "r")
+    (row,) = [line for line in out.out.splitlines() if line.startswith("│ fine_grained_oov ")]
+    assert [cell.strip() for cell in row.split("│")[2:-1]] == ["≤ 10", "≤ 100.0%", "~ 10.0%"]
+
+
 def _explained_later(result, place):
     """Errors of later types that the stage could judge, and did not explain."""
     return int(result.measures.least[0, place + 1 :].sum())

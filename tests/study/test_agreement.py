@@ -235,3 +235,11 @@ def test_the_real_table_is_as_it_was_found_in_both_orders(vit_3b):
     assert agreed["the paper's"] == {"value": 226, "low": 210, "high": 256}
     assert agreed["the published program's"] == {"value": 223, "low": 209, "high": 253}
     assert vit_3b["table"]["known"]["fine_grained"]["fine_grained"] == 193
+
+
+def test_on_a_narrow_screen_the_types_can_be_told_apart(agree, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+    answer, _ = agree()
+    assert all(name in answer.out for name in ("fine", "OOV", "non-proto", "spurious", "failure"))
+    assert "…" not in answer.out.split("stage order")[0]

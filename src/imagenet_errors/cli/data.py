@@ -13,12 +13,15 @@ from imagenet_errors.cli.screen import console, remark, say, say_json
 
 data = App(name="data", help="The files that are downloaded once, checked, and kept.", help_format="plaintext")
 
+_WIDE = 120
+"""Columns of a screen that has room for a table of the sources."""
 Name = Annotated[str, Parameter(help="A name of data list.")]
 
 
 @data.command(name="list", help_epilogue="Example: imagenet-errors data list")
 def data_list(*, as_json: options.AsJson = False) -> None:
     """List the files that can be fetched: size, licence, commit, and whether they are here."""
+    from rich.padding import Padding
     from rich.table import Table
 
     from imagenet_errors.downloads import listing, sized
@@ -27,12 +30,17 @@ def data_list(*, as_json: options.AsJson = False) -> None:
     if as_json:
         say_json(rows)
         return
+    screen = console()
     table = Table("name", "what", "size", "licence", "commit", "for", "state")
     for row in rows:
         size = sized(row["bytes"]) if row["bytes"] else ""
-        flags = " ".join(row["options"])
-        table.add_row(row["name"], row["title"], size, row["licence"], row["commit"][:8], flags, row["state"])
-    console().print(table)
+        facts = (size, row["licence"], row["commit"][:8], " ".join(row["options"]), row["state"])
+        table.add_row(row["name"], row["title"], *facts)
+        if screen.width < _WIDE:
+            screen.print(f"{row['name']}: {row['title']}", markup=False)
+            screen.print(Padding("; ".join(filter(None, facts)), (0, 0, 0, 4)))
+    if screen.width >= _WIDE:
+        screen.print(table)
 
 
 @data.command(

@@ -121,6 +121,7 @@ def find_evidence(
     basis: BasisOptions = options.AS_PUBLISHED,
     files: EvidenceFiles = options.NO_FILES,
     reading: ReadingOptions = options.READ_STRICTLY,
+    offline: options.Offline = False,
     encoding: Encoding = _PUBLISHED,
     plan: Annotated[bool, Parameter(help="Say what there is to do, and stop.", negative=())] = False,
     cover: Annotated[
@@ -145,7 +146,7 @@ def find_evidence(
 
     request = OovRequest(
         predictions=predictions,
-        inputs=basis.inputs(files),
+        inputs=basis.inputs(files, offline=offline),
         images=needed(images, "--images", "the folder of the evaluated images"),
         pool=neighbours.choice(),
         out=needed(out, "--out", "the table to write"),
@@ -169,7 +170,7 @@ def find_evidence(
     else:
         _say_all(done_lines(outcome, planned))
         labels = (word for name in basis.annotations for word in ("--annotations", name))
-        next_step("Next", "evaluate", *predictions, *labels, "--oov-evidence", request.out)
+        next_step("Next", "evaluate", *predictions, *basis.as_arguments(), *labels, "--oov-evidence", request.out)
     return SOME_FAILED if outcome.n_failures else 0
 
 
@@ -207,6 +208,7 @@ def plan_evidence(
     basis: BasisOptions = options.AS_PUBLISHED,
     files: EvidenceFiles = options.NO_FILES,
     reading: ReadingOptions = options.READ_STRICTLY,
+    offline: options.Offline = False,
     out: Annotated[
         Path | None,
         Parameter(help="List the missing cases there (.csv or .parquet), the commonest first.", group=options.OUTPUT),
@@ -215,7 +217,7 @@ def plan_evidence(
     """Say which cases of a set of models have no evidence yet, and what each further share of them takes."""
     from imagenet_errors.oov.coverage import coverage_of
 
-    inputs = basis.inputs(files)
+    inputs = basis.inputs(files, offline=offline)
     table = inputs.file("oov_evidence")
     tables = () if table is None else (table,)
     without = inputs.with_evidence(oov_evidence=None)

@@ -69,7 +69,7 @@ def figures(
     """Draw a paper's figures: each error type's portion against accuracy, with fits, on fixed scales."""
     from imagenet_errors.report.drawing import FORMATS, FigureRequest
     from imagenet_errors.report.factors import rates_of_run
-    from imagenet_errors.report.figures import points_to_draw, write_figures
+    from imagenet_errors.report.figures import against_accuracy, points_to_draw, write_figures
     from imagenet_errors.runs.tables import load_run_tables
 
     run = None if run_dir is None else load_run_tables(run_dir)
@@ -78,21 +78,21 @@ def figures(
     if factors is not None and run is None:
         raise InputError("--factors", "needs a run, whose verdicts it counts", fix="Pass RUN_DIR.")
     folder = out or (Path() if run_dir is None else run_dir) / "figures"
-    written = write_figures(
-        FigureRequest(
-            points=points,
-            out=folder,
-            behind=behind,
-            groupings=tuple(dict.fromkeys(by or ("data",))),
-            formats=tuple(dict.fromkeys(kinds or FORMATS)),
-            only=types,
-            named=names,
-            x_axis=x_axis,
-            factors=() if factors is None or run is None else rates_of_run(run, factors),
-        ),
-        progress=progress,
+    request = FigureRequest(
+        points=points,
+        out=folder,
+        behind=behind,
+        groupings=tuple(dict.fromkeys(by or ("data",))),
+        formats=tuple(dict.fromkeys(kinds or FORMATS)),
+        only=types,
+        named=names,
+        x_axis=x_axis,
+        factors=() if factors is None or run is None else rates_of_run(run, factors),
     )
-    drawn = f"x-axis: accuracy of {'all images' if x_axis == 'all' else 'each group'}"
+    written = write_figures(request, progress=progress)
+    x_axis_is = f" (x-axis: accuracy of {'all images' if x_axis == 'all' else 'each group'})"
     console().print(
-        f"{counted(len(written), 'file')} of {counted(len(points), 'model')} in {folder} ({drawn})", markup=False
+        f"{counted(len(written), 'file')} of {counted(len(points), 'model')} in {folder}"
+        f"{x_axis_is if against_accuracy(request) else ''}",
+        markup=False,
     )

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 
 from imagenet_errors.cli.options import COMPUTING, INPUTS, needed
 from imagenet_errors.cli.screen import remark
+from imagenet_errors.downloads import is_offline
 from imagenet_errors.problems import InputError, counted
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class Computing:
             channels_last=self.channels_last,
             data=data_stated(list(self.data)),
             register=tuple(path.resolve() for path in self.register),
-            offline=self.offline,
+            offline=self.offline or is_offline(),
             delete_weights=self.delete_weights,
             test_size=self.test_size,
         )

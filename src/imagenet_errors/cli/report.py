@@ -85,7 +85,7 @@ def report(
 
     if run_dir is None:
         if not (published or published_statistics):
-            raise InputError("report", "of what?", fix="Pass RUN_DIR or --published.")
+            raise InputError("report", "no run is named", fix="Pass RUN_DIR or --published.")
         written = write_published(published_statistics, out or Path(DEFAULT_NAME))
     else:
         request = ReportRequest(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,15 +34,25 @@ def _say(text: str) -> None:
         sys.stderr.write(f"{text}\n")
 
 
-def _is_offline() -> bool:
+def is_offline() -> bool:
+    """Tell whether nothing is to be downloaded."""
     return os.environ.get(OFFLINE_VARIABLE, "").strip().lower() not in ("", "0", "false", "no")
+
+
+def go_offline() -> None:
+    """Let the hub's client, which others load weights with, download nothing; it reads this when first imported."""
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    with suppress(ImportError):
+        from huggingface_hub import constants
+
+        constants.HF_HUB_OFFLINE = True
 
 
 @dataclass(frozen=True)
 class Connection:
     """Whether addresses may be asked, who hears what is fetched, and which hosts did not answer."""
 
-    is_offline: bool = field(default_factory=_is_offline)
+    is_offline: bool = field(default_factory=is_offline)
     say: Callable[[str], None] = _say
     unreachable: set[str] = field(default_factory=set)
 
@@ -70,7 +80,7 @@ def resolve(name_or_path: str | Path, option: str, network: Connection | None = 
     return (path,)
 
 
-def resolve_all(given: str | Path | tuple[str | Path, ...] | None, option: str) -> tuple[Path, ...]:
+def resolve_all(given: str | Path | Sequence[str | Path] | None, option: str) -> tuple[Path, ...]:
     """Return the files that an option's texts mean, one after the other; a ``Path`` stays as it is.
 
     Raises
@@ -78,7 +88,7 @@ def resolve_all(given: str | Path | tuple[str | Path, ...] | None, option: str) 
     InputError
         A text is neither a path nor a name of this option, or a source cannot be had.
     """
-    several = given if isinstance(given, tuple) else () if given is None else (given,)
+    several = (given,) if isinstance(given, str | Path) else given or ()
     found = [(one,) if isinstance(one, Path) else resolve(one, option) for one in several]
     return tuple(path for paths in found for path in paths)
 

@@ -21,7 +21,7 @@ from imagenet_errors.evidence.source import Loaded, Source, Subject
 from imagenet_errors.evidence.superclass_files import NOT_REVIEWED, Group, read_groups
 from imagenet_errors.labels import LabelSpace, imagenet_1k
 from imagenet_errors.prepared import prepared, stamp
-from imagenet_errors.problems import counted
+from imagenet_errors.problems import InputError, counted
 from imagenet_errors.shipped import shipped
 from imagenet_errors.wordnet import load_wordnet
 
@@ -122,8 +122,11 @@ def load_superclasses(path: Path | None = None, *, labels: LabelSpace | None = N
     """
     if path is None and (labels is None or labels.is_imagenet):
         return _shipped_superclasses()
+    if path is None:
+        fix = "Pass --superclasses FILE; with wnids, imagenet-errors superclasses propose writes one to begin with."
+        raise InputError("superclasses", "those that ship are of ImageNet's classes, not of these", fix=fix)
     labels = labels or imagenet_1k()
-    return _relation(read_groups(path or shipped("superclasses"), labels, load_wordnet()), len(labels))
+    return _relation(read_groups(path, labels, load_wordnet()), len(labels))
 
 
 @lru_cache(maxsize=1)

@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from imagenet_errors import __version__
 from imagenet_errors.datasets import IMAGENET, load_dataset
+from imagenet_errors.downloads import go_offline
 from imagenet_errors.explain.classifier import Classifier, compiled, ensemble, load_classifier, with_input_dropout
 from imagenet_errors.explain.questions import Judge, Question
 from imagenet_errors.explain.section import OTHER_ANSWER, UNREADABLE, read_explanations
@@ -29,7 +30,6 @@ from imagenet_errors.predict.job import ModelOutcome, reason_of, releasing_memor
 from imagenet_errors.predict.names import ModelSpec, registered_code, run_registrations
 from imagenet_errors.predict.plan import Engine
 from imagenet_errors.predict.settings import Settings
-from imagenet_errors.predict.weights import go_offline
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.arrow_tables import OUR_METADATA, our_metadata
 

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from imagenet_errors.downloads import OFFLINE_VARIABLE, go_offline, is_offline
 from imagenet_errors.image_folder import decoded
 from imagenet_errors.oov.cosine import is_unit, normalised
 from imagenet_errors.problems import InputError
@@ -122,6 +123,8 @@ def load_open_clip(spec: EncoderSpec) -> OpenClip:
         raise InputError("--clip-model", f"open_clip has no {spec.model!r}", fix=f"It has {known}, ...")
     _check_quickgelu(name, spec.weights)
     device = _device(spec.device)
+    if is_offline():
+        go_offline()
     model, transform = _created(name, spec.weights, device)
     tokenizer = open_clip.get_tokenizer(name)
     batch_size = spec.batch_size or _BATCH[device]
@@ -144,7 +147,11 @@ def _created(name: str, weights: str, device: str) -> tuple[Any, Callable[[Any],
             )
         except Exception as error:  # open_clip and torch raise all kinds when weights do not load
             what = f"{weights} cannot be loaded into {name}: {str(error).splitlines()[0][:300]}"
-            fix = "Check the tag or file, and the network for a first download."
+            fix = (
+                f"Nothing is downloaded (--offline or {OFFLINE_VARIABLE}): pass a checkpoint file."
+                if is_offline()
+                else "Check the tag or file, and the network for a first download."
+            )
             raise InputError("--clip-weights", what, fix=fix) from error
         finally:
             logging.disable(logging.NOTSET)

@@ -151,8 +151,8 @@ class Coverage:
         """Say what is covered, and what each further share takes, a line each."""
         done = self.n_covered / self.n_mistakes if self.n_mistakes else 1.0
         yield (
-            f"{self.n_models:,} models made {self.n_mistakes:,} mistakes that need evidence: {self.n_cases:,} cases, "
-            f"{self.n_cases_covered:,} of them covered ({done:.1%} of the mistakes)"
+            f"{counted(self.n_models, 'model')} made {self.n_mistakes:,} mistakes that need evidence: "
+            f"{self.n_cases:,} cases, {self.n_cases_covered:,} of them covered ({done:.1%} of the mistakes)"
         )
         for share in SHARES:
             if share > done and len(self.missing):

@@ -27,6 +27,7 @@ from imagenet_errors.oov.proposals import Proposer
 from imagenet_errors.oov.request import OovRequest, OpenedPool, open_pool
 from imagenet_errors.oov.shards import SUFFIX, Identity, KeyedStore
 from imagenet_errors.oov.table import Recipe, held_rows, lacking
+from imagenet_errors.problems import counted
 from imagenet_errors.tables import Annotations, Cases
 from imagenet_errors.wordnet import load_wordnet
 
@@ -150,7 +151,7 @@ class OovPlan:
     def lines(self) -> Iterator[str]:
         """Say what there is to do, a line each."""
         n_explained = len(self.mistakes.cases) - self.n_reaching
-        yield f"{len(self.mistakes.models):,} models made {len(self.mistakes.cases):,} distinct mistakes"
+        yield f"{counted(len(self.mistakes.models), 'model')} made {len(self.mistakes.cases):,} distinct mistakes"
         yield f"{n_explained:,} are explained by earlier stages; {self.n_reaching:,} reach {STAGE}"
         yield f"{self._n_held:,} of them have evidence in {self.request.out}; {len(self.todo):,} are to be done"
         if self.n_rare:

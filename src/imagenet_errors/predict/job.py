@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from imagenet_errors import __version__
+from imagenet_errors.downloads import go_offline
 from imagenet_errors.files import sha256_of
 from imagenet_errors.image_folder import ImageFolder, refuse_missing
 from imagenet_errors.labels import LabelSpace, imagenet_1k
@@ -24,7 +25,7 @@ from imagenet_errors.predict.names import ModelSpec, registered_code, run_regist
 from imagenet_errors.predict.networks import Network, load_network
 from imagenet_errors.predict.settings import Settings
 from imagenet_errors.predict.table import LAYOUT, prediction_bytes
-from imagenet_errors.predict.weights import cached_weights, delete_weights, go_offline, refuse_unfetched
+from imagenet_errors.predict.weights import cached_weights, delete_weights, refuse_unfetched
 from imagenet_errors.problems import InputError
 from imagenet_errors.shipped import needs
 

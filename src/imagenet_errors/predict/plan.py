@@ -13,13 +13,14 @@ from typing import Protocol
 
 import msgspec
 
+from imagenet_errors.downloads import go_offline
 from imagenet_errors.files import locked, remove_leftovers, unwritable, write_whole
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.predict.job import ModelOutcome, PredictModel, wanted_facts
 from imagenet_errors.predict.names import ModelSpec, Resolution, Unusable
 from imagenet_errors.predict.networks import check_head, config_of
 from imagenet_errors.predict.table import why_not_done
-from imagenet_errors.predict.weights import go_offline, refuse_unfetched
+from imagenet_errors.predict.weights import refuse_unfetched
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.arrow_tables import our_metadata
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,14 +18,6 @@ class CachedWeights:
 
     file: Path
     revision: str | None
-
-
-def go_offline() -> None:
-    """Let nothing be downloaded: the hub's client reads this variable when it is first imported."""
-    os.environ["HF_HUB_OFFLINE"] = "1"
-    from huggingface_hub import constants
-
-    constants.HF_HUB_OFFLINE = True
 
 
 def cached_weights(spec: ModelSpec) -> CachedWeights | None:

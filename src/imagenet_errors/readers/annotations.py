@@ -155,7 +155,7 @@ def assembled(
     if labels_from is not None:
         whole = _in_order_of(whole, labels_from.names)
     notes = dict.fromkeys(note for each in sets for note in each.notes)
-    return replace(whole, notes=tuple(notes))
+    return replace(whole, notes=tuple(notes), states_accepted=bool(stated))
 
 
 def _with_accepted_as_original(file: LabelFile) -> LabelFile:
@@ -329,7 +329,7 @@ def _refuse_outside(classes: Ragged, labels: LabelSpace, file: LabelFile, noun: 
             file.path,
             f"{counted(len(outside), noun)} outside 0..{len(labels) - 1}",
             example=f"{classes.values[outside[0]]} in the row of {name}",
-            fix="Labels are class indices (of ImageNet: in the order of ascending wnids), or wnids.",
+            fix=f"Labels are {labels.ways_to_write}.",
         )
 
 
@@ -360,5 +360,5 @@ def _refuse_doubles(file: LabelFile) -> None:
             file.path,
             f"{counted(len(double), 'image')} annotated more than once",
             example=file.names[pc.index(keys, double[0]["values"]).as_py()],
-            fix="Keep one row an image.",
+            fix="Write one row an image, with all of its labels in it: 65 66.",
         )

@@ -26,8 +26,11 @@ from imagenet_errors.labels import LabelSpace
 from imagenet_errors.prepared import prepared, stamp
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.class_lists import class_list_names, is_class_list
+from imagenet_errors.readers.coco import coco_columns, is_coco
+from imagenet_errors.readers.fields import looks_like_image
 from imagenet_errors.readers.formats import columns_of
 from imagenet_errors.readers.label_tables import read_labels
+from imagenet_errors.readers.label_text import label_texts
 from imagenet_errors.readers.opened import ARRAY_START, Opened, changed, opened, refusing_damage
 from imagenet_errors.readers.original_labels import val_labels
 from imagenet_errors.tables import Ragged
@@ -44,6 +47,7 @@ _LAYOUTS = (
     "-> names of classes."
 )
 
+_LISTS = re.compile(rb"\[\s*\[")
 _JSON_LINES = re.compile(rb"\}\s*\n\s*\{")
 """A row a line: a table, not one object."""
 T = TypeVar("T")
@@ -139,7 +143,7 @@ def _parsed(path: Path, labels: LabelSpace, min_probability: float) -> LabelFile
         start = file.head[:256].removeprefix(BOM).lstrip()
         if start.startswith(b"{") and not _JSON_LINES.search(file.head):
             return _from_object(file, labels)
-        if start.startswith(b"[") and b"[" in start[1:32]:
+        if _LISTS.match(start):
             return _from_lists(file, labels)
         if start.startswith((b"PK", ARRAY_START)):
             return _from_arrays(file, min_probability)
@@ -160,6 +164,8 @@ def _from_object(file: Opened, labels: LabelSpace) -> LabelFile:
         return _of_candidates(images, path, labels)
     if not parsed:
         raise _no_layout(path, "Object missing required field `initial_annots`")
+    if is_coco(parsed):
+        return _of_coco(parsed, path, labels)
     return _of_keys(parsed, path, labels)
 
 
@@ -207,6 +213,17 @@ def _of_candidates(images: list[Any], path: Path, labels: LabelSpace) -> LabelFi
     return LabelFile(path, pa.array([name for name, _ in pairs], type=pa.string()), None, original)
 
 
+def _of_coco(parsed: dict[str, Any], path: Path, labels: LabelSpace) -> LabelFile:
+    """Read COCO's layout: the classes of an image's annotations are accepted, each by its category's name."""
+    columns = coco_columns(parsed, path)
+    classes: dict[str, list[Any]] = {}
+    for name, category in zip(
+        columns["file_name"], columns.get("category_name") or columns["category_id"], strict=True
+    ):
+        classes.setdefault(name, []).append(category)
+    return LabelFile(path, pa.array(classes, type=pa.string()), _ragged_of(classes.values(), labels, path))
+
+
 def _of_keys(parsed: dict[str, Any], path: Path, labels: LabelSpace) -> LabelFile:
     """Read image -> labels (Multilabelfy), image -> {old_label, new_label}, or class -> names of classes."""
     names, values = pa.array(parsed, type=pa.string()), list(parsed.values())
@@ -216,11 +233,15 @@ def _of_keys(parsed: dict[str, Any], path: Path, labels: LabelSpace) -> LabelFil
     if all(isinstance(value, list) for value in values):
         return LabelFile(path, names, _ragged_of(values, labels, path))
     texts = [value for value in values if isinstance(value, str)]
-    if len(texts) == len(values) and not all(value in labels.index_of_wnid for value in texts):
+    if len(texts) == len(values) and not all(map(looks_like_image, parsed)) and not _are_wnids(texts, labels):
         return LabelFile(path, pa.array([], type=pa.string()), classes_of=_class_table(parsed, labels))
     if all(isinstance(value, int | str) and not isinstance(value, bool) for value in values):
         return LabelFile(path, names, None, _ragged_of([[value] for value in values], labels, path))
     raise _no_layout(path, "Object missing required field `initial_annots`")
+
+
+def _are_wnids(texts: Iterable[str], labels: LabelSpace) -> bool:
+    return all(text in labels.index_of_wnid for text in texts)
 
 
 def _several(value: Any) -> list[Any]:
@@ -274,15 +295,17 @@ def joined_class_tables(files: Iterable[LabelFile]) -> dict[str, tuple[int, ...]
 
 
 def _ragged_of(rows: Iterable[Iterable[Any]], labels: LabelSpace, path: Path) -> Ragged:
-    """Return rows of classes written as ints, digits or wnids."""
+    """Return rows of classes written as ints, digits, wnids or names."""
+    written = [[str(value) for value in row] for row in rows]
     known = {**{str(index): index for index in range(len(labels))}, **labels.index_of_wnid}
+    others = {value for row in written for value in row} - known.keys()
+    meant = label_texts(labels).classes_of(value for value in others if not value.lstrip("+-").isdecimal())
+    known.update({value: index for value, index in meant.items() if index >= 0})
     try:
-        return Ragged.of(sorted({known[str(value)] for value in row}) for row in rows)
+        return Ragged.of(sorted({known[value] for value in row}) for row in written)
     except KeyError as error:
         what = f"a label {error} is none of the {len(labels)} classes"
-        raise InputError(
-            path, what, fix="Labels are class indices in the order of ascending wnids, or wnids."
-        ) from None
+        raise InputError(path, what, fix=f"Labels are {labels.ways_to_write}.") from None
 
 
 def _from_lists(file: Opened, labels: LabelSpace) -> LabelFile:

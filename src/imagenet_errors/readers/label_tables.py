@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,15 +14,22 @@ from numpy.typing import NDArray
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.assemble import Columns
-from imagenet_errors.readers.fields import fields_of
+from imagenet_errors.readers.fields import POSITIONAL, fields_of, looks_like_image
 from imagenet_errors.readers.tables import Column, Kind, conformed
 from imagenet_errors.readers.values import numbers, to_numpy
 from imagenet_errors.tables import Ragged
 
-NAME = Column("file_name", also=("id", "filename", "image", "image_name", "path", "name", "image.path"))
-_LABELS = Column("labels", Kind.CLASSES, needed=False, also=("proposed_labels", "accepted"))
+NAME = Column(
+    "file_name",
+    also=("id", "filename", "image", "image_name", "path", "name", "image.path", "image_id", "file", "filepath"),
+)
+_LABELS = Column(
+    "labels", Kind.CLASSES, needed=False, also=("proposed_labels", "accepted", "accepted_labels", "multi_labels")
+)
 _UNCLEAR = Column("unclear_multi_labels", Kind.CLASSES, needed=False)
-_LABEL = Column("label", Kind.CLASSES, needed=False, also=("original_label", "target"))
+_LABEL = Column(
+    "label", Kind.CLASSES, needed=False, also=("original_label", "target", "true_label", "ground_truth", "class")
+)
 _PROBLEMATIC = Column("problematic", Kind.FLAG, needed=False, also=("is_problematic",))
 _WEIGHT = Column(
     "weight",
@@ -31,6 +39,7 @@ _WEIGHT = Column(
 )
 _MARKS = Column("validation", needed=False)
 _SCHEMA = (NAME, _LABELS, _UNCLEAR, _LABEL, _PROBLEMATIC, _WEIGHT, _MARKS)
+_SEVERAL = 20
 _SAYS = ("says_given", "says_guessed", "says_neither", "says_both")
 _ANSWERS = (NAME, *(Column(name, Kind.CLASS) for name in ("given", "guessed")), *(Column(n, Kind.WHOLE) for n in _SAYS))
 
@@ -56,8 +65,11 @@ def read_labels(found: Columns, labels: LabelSpace, *, min_probability: float) -
     """
     if {"given", "guessed", *_SAYS} <= set(found.headers):
         return _by_answers(conformed(found, _ANSWERS, labels=labels), min_probability)
-    table = conformed(_flat(found), _SCHEMA, labels=labels)
+    found = _headed(_flat(found))
+    table = conformed(found, _SCHEMA, labels=labels)
     names = table["file_name"].combine_chunks()
+    if not len(names):
+        raise InputError(found.path, "has columns and no row", fix="Write a row an image.")
     lists = {name: _ragged(table, name) for name in ("labels", "unclear_multi_labels", "label")}
     accepted, unclear, original = lists.values()
     if "weight" in table.column_names and (accepted is not None or original is not None):
@@ -71,7 +83,25 @@ def read_labels(found: Columns, labels: LabelSpace, *, min_probability: float) -
         owners = np.concatenate([accepted.owners, unclear.owners])
         accepted = Ragged.of_pairs(owners, np.concatenate([accepted.values, unclear.values]), len(names))
     problematic = table["problematic"].to_numpy() if "problematic" in table.column_names else None
-    return ReadLabels(names, accepted, original, problematic, _marks(table))
+    notes = (*_marks(table), *(_passed_over(found.headers) if accepted is None else ()))
+    return ReadLabels(names, accepted, original, problematic, notes)
+
+
+def _headed(found: Columns) -> Columns:
+    """Return two columns without headers, of which the first names images (caffe's val.txt), as names and labels."""
+    if len(found.headers) != 2 or not all(header.startswith(f"{POSITIONAL} ") for header in found.headers):
+        return found
+    names = found.arrays[0]
+    if not pt.is_string(names.type) or not all(map(looks_like_image, names[:_SEVERAL].drop_null().to_pylist())):
+        return found
+    return Columns(found.path, found.format, (NAME.name, _LABEL.name), found.arrays, found.notes)
+
+
+def _passed_over(headers: Sequence[str]) -> tuple[str, ...]:
+    """Say which columns are called labels and none that is known: accepted labels may be meant."""
+    known = {name for column in _SCHEMA for name in (column.name, *column.also)}
+    strange = [header for header in headers if "label" in header.lower() and header.strip().lower() not in known]
+    return (f"not read: {', '.join(strange)}; accepted labels stand in a column called labels",) if strange else ()
 
 
 def _flat(found: Columns) -> Columns:

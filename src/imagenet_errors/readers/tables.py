@@ -33,6 +33,8 @@ _ORDER = frozenset(("index", "idx", "id", "row", "position", "order", "place", "
 """Words in the header of a column that numbers the rows."""
 _MOST_DIGITS = 18
 _SEVERAL = 20
+_NAME_WITH_BLANKS = r"[A-Za-z][^,;|]*\s+[^\s,;|]*[A-Za-z]"
+_WNID = r"\bn[0-9]{8}\b"
 _YES = ("true", "t", "yes", "y", "1", "1.0", "x")
 _NO = ("false", "f", "no", "n", "0", "0.0", "", "null", "none", "nan")
 
@@ -189,13 +191,13 @@ class _Cells:
         labels = self._label_space()
         encoded = pc.dictionary_encode(texts)
         distinct = encoded.dictionary.to_pylist()
-        meant = label_texts(labels).classes_of([text for text in distinct if not text.lstrip("+-").isdecimal()])
+        meant = label_texts(labels).classes_of([text for text in distinct if not _is_number(text)])
         by_code = np.array([meant[text] if text in meant else _number(text) for text in distinct], dtype=np.int64)
         codes = encoded.indices.to_numpy()
         index: NDArray[np.int64] = by_code[codes]
         named = np.array([text in meant and meant[text] < 0 for text in distinct])[codes]
         if named.any():
-            self._refuse(column, named, array, f"Write class indices 0..{len(labels) - 1} or wnids.")
+            self._refuse(column, named, array, f"Write {labels.ways_to_write}.")
         return index
 
     def _label_space(self) -> LabelSpace:
@@ -217,14 +219,13 @@ class _Cells:
             self.path,
             f"{counted(outside.size, 'class', 'classes')} outside 0..{n_classes - 1} in column {column.name}",
             example=f"row {int(rows[outside[0]]) + 1}: {index[outside[0]]}",
-            fix=f"Write class indices in the order of ascending wnids, or wnids.{from_1}",
+            fix=f"Write {self._label_space().ways_to_write}.{from_1}",
         )
 
     def _classes(self, column: Column, array: pa.Array) -> pa.ListArray:
         """Return list<int16> [n] of lists, or of classes in a text cell, between blanks, commas, semicolons or bars."""
         if not pt.is_list(array.type):
-            text = pc.fill_null(self._text(column, array), "")
-            array = pc.split_pattern_regex(pc.utf8_trim(text, " []()"), r"[\s,;|]+")
+            array = self._split(pc.utf8_trim(pc.fill_null(self._text(column, array), ""), " []()"))
         owners = np.asarray(pc.list_parent_indices(array).to_numpy(), dtype=np.int64)
         values = pc.list_flatten(array)
         if pt.is_string(values.type):
@@ -236,6 +237,21 @@ class _Cells:
         pairs = np.unique(owners << 16 | index)
         offsets = np.searchsorted(pairs, np.arange(len(array) + 1) << 16).astype(np.int32)
         return pa.ListArray.from_arrays(pa.array(offsets), pa.array((pairs & 0xFFFF).astype(np.int16)))
+
+    def _split(self, cells: pa.StringArray) -> pa.ListArray:
+        """Divide cells where all parts are classes: nowhere, or at marks alone, for names hold blanks; else at both."""
+        has_blanks, has_wnids = (pc.any(pc.match_substring_regex(cells, one)) for one in (_NAME_WITH_BLANKS, _WNID))
+        if has_blanks.as_py() and not has_wnids.as_py():
+            for divided in (pa.array([[cell] for cell in cells.to_pylist()]), pc.split_pattern_regex(cells, "[,;|]")):
+                parts = pc.unique(pc.utf8_trim(pc.list_flatten(divided), "'\" ")).to_pylist()
+                meant = label_texts(self._label_space()).classes_of([part for part in parts if not _is_number(part)])
+                if all(index >= 0 or not part for part, index in meant.items()):
+                    return divided
+        return pc.split_pattern_regex(cells, r"[\s,;|]+")
+
+
+def _is_number(text: str) -> bool:
+    return text.lstrip("+-").isdecimal()
 
 
 def _number(text: str) -> int:

@@ -24,7 +24,7 @@ def comparison_view(comparison: ModelComparison) -> RenderableType:
     for title, head, rows in _tables(comparison):
         table = Table(title=title, title_justify="left")
         for place, column in enumerate(head):
-            table.add_column(column, justify="right" if place else "left")
+            table.add_column(column, justify="right" if place else "left", overflow="fold")
         for row in rows:
             table.add_row(*(Text(cell) for cell in row))
         parts.append(table)
@@ -49,7 +49,15 @@ def _escaped(text: str) -> str:
 
 
 def _title(comparison: ModelComparison) -> str:
-    return f"{comparison.first.model} → {comparison.second.model}"
+    return " → ".join(_called(comparison))
+
+
+def _called(comparison: ModelComparison) -> tuple[str, str]:
+    """Return what tells the two apart: the models, or, where these are called alike, their runs too."""
+    sides = comparison.first, comparison.second
+    if sides[0].model != sides[1].model or sides[0].run == sides[1].run:
+        return sides[0].model, sides[1].model
+    return f"{sides[0].run}:{sides[0].model}", f"{sides[1].run}:{sides[1].model}"
 
 
 def _lines(comparison: ModelComparison) -> list[str]:
@@ -72,7 +80,8 @@ def _test(test: PairedTest) -> str:
 
 def _tables(comparison: ModelComparison) -> list[tuple[str, tuple[str, ...], Rows]]:
     first, second = comparison.first, comparison.second
-    head = ("", first.model, second.model, "change")
+    names_of_both = _called(comparison)
+    head = ("", *names_of_both, "change")
     rates: Rows = []
     for group in (name for name in first.rates if name in second.rates):
         for rate in RATES if group == "all" else RATES[:2]:
@@ -89,7 +98,7 @@ def _tables(comparison: ModelComparison) -> list[tuple[str, tuple[str, ...], Row
         )
         for name in names
     ]
-    return [("Rates", head, rates), ("Errors", ("", first.model, second.model, "gained", "lost"), errors)]
+    return [("Rates", head, rates), ("Errors", ("", *names_of_both, "gained", "lost"), errors)]
 
 
 def _percent(share: float | None) -> str:

@@ -374,5 +374,6 @@ def _legend(figure: Figure, kinds: Sequence[Category], *, n_behind: int) -> None
     if n_behind:
         label = f"{n_behind} published models"
         handles.append(Line2D([], [], linestyle="", marker="o", color=_CLOUD, markersize=4, label=label))
-    handles.append(Line2D([], [], color=_INK, linewidth=1.2, label="trend of all (line with 95 % band, or curve)"))
+    if any(axes.lines for axes in figure.axes):
+        handles.append(Line2D([], [], color=_INK, linewidth=1.2, label="trend of all (line with 95 % band, or curve)"))
     figure.legend(handles=handles, loc="lower center", ncols=min(len(handles), 4), fontsize=6.5)

@@ -22,7 +22,7 @@ from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.files import csv_text
 from imagenet_errors.images import ImageIndex
 from imagenet_errors.measure import NORMAL_975
-from imagenet_errors.problems import InputError
+from imagenet_errors.problems import InputError, refuse_absent
 from imagenet_errors.report.looks import looks
 from imagenet_errors.runs.tables import NOT_EVALUATED, RunTables
 
@@ -90,6 +90,7 @@ def read_factors(path: Path, file_names: pa.StringArray) -> Factors:
 
 
 def _table(path: Path) -> pa.Table:
+    refuse_absent(path)
     try:
         if path.suffix == ".parquet":
             import pyarrow.parquet as pq

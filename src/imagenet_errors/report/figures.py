@@ -22,7 +22,7 @@ from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.datasets import load_dataset
 from imagenet_errors.files import written_whole
 from imagenet_errors.mistakes import Progress, silent
-from imagenet_errors.problems import InputError
+from imagenet_errors.problems import InputError, counted
 from imagenet_errors.report.drawing import (
     FORMATS,
     STYLE,
@@ -93,7 +93,7 @@ def points_to_draw(
     if run is not None:
         return points_of_run(run, unasked_by_all(run, data_set, theirs)), theirs
     if theirs is None:
-        raise InputError("figures", "of what?", fix="Pass RUN_DIR, --published, or both.")
+        raise InputError("figures", "nothing to draw is named", fix="Pass RUN_DIR, --published, or both.")
     return theirs, None
 
 
@@ -139,13 +139,18 @@ def _check(request: FigureRequest) -> None:
             raise InputError(what, f"no {unknown[0]!r}", fix=f"Choose from: {', '.join(known)}.")
 
 
+def against_accuracy(request: FigureRequest) -> bool:
+    """Tell whether types are drawn against accuracy: those asked for are, and all where there are many models."""
+    return bool(request.only) or len(request.points) > FEW_MODELS
+
+
 def _plans(request: FigureRequest) -> Iterator[_Plan]:
-    n = len(request.points)
-    if n <= FEW_MODELS:
-        yield _Plan("bars", f"Errors of {n} models by type", _bars_text(request), lambda: bar_figure(request))
-        yield _Plan("shares", f"Shares of error types of {n} models", _shares_text(request), lambda: dumbbell(request))
-    else:
+    of_models = f"of {counted(len(request.points), 'model')}"
+    if against_accuracy(request):
         yield from _clouds(request)
+    else:
+        yield _Plan("bars", f"Errors {of_models} by type", _bars_text(request), lambda: bar_figure(request))
+        yield _Plan("shares", f"Shares of error types {of_models}", _shares_text(request), lambda: dumbbell(request))
     for rates in request.factors:
         what = "Each error type's rate by ImageNet-X factor, over its rate among all images."
         yield _Plan(f"factors/{rates.model}", f"{rates.model} by factor", what, partial(factor_figure, rates))
@@ -163,13 +168,14 @@ def _clouds(request: FigureRequest) -> Iterator[_Plan]:
                 yield _Plan(
                     f"{among}/{grouping}/{'+'.join(names)}",
                     f"{types_text(names)} against {ACCURACY_NAME[among]}",
-                    f"{len(request.points)} models; share of {types_text(names)} among {ERRORS_NAME[among]}, by "
-                    f"{x_text(among, request)}.",
+                    f"{counted(len(request.points), 'model')}; share of {types_text(names)} among "
+                    f"{ERRORS_NAME[among]}, by {x_text(among, request)}.",
                     partial(portion_figure, request, kinds, names, among=among),
                 )
-    if SEVERE in wanted and len(merged) == 1:
+    if SEVERE in wanted and len(merged) == 1 and len(request.points) > FEW_MODELS:
         lines = f"lines below and from an MLA of {TWO_PIECE_SPLIT:.0f}"
-        what = f"Share of model failures among the multi-label errors of {len(request.points)} models, with {lines}."
+        models = counted(len(request.points), "model")
+        what = f"Share of model failures among the multi-label errors of {models}, with {lines}."
         yield _Plan(f"{SEVERE}_two_piece", "Model failures by accuracy", what, lambda: two_piece_figure(request))
 
 

@@ -8,25 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from imagenet_errors.chain import COUNTS_AS, DEFAULT_ORDER, ERROR_TYPES
 from imagenet_errors.files import csv_text
-from imagenet_errors.problems import InputError, printable
+from imagenet_errors.problems import InputError, counted, printable
 from imagenet_errors.report.looks import touched
 from imagenet_errors.runs.directory import TABLES, read_run_table
 from imagenet_errors.runs.manifest import read_manifest
 from imagenet_errors.shipped import needs
 
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+
 DEFAULT_COLUMNS = ("model", "top1_accuracy", "mla", "mla_minor", "mla_explained", "model_failure")
 FACT_COLUMNS = ("arch_group", "training_data", "pretraining", "n_parameters")
 """Shown as well where the run knows them."""
 _SHARES = ("top1_accuracy", "mla", "mla_minor", "mla_explained", "accepted_accuracy", "top1_accuracy_all")
-_FORGIVES = {"mla_minor": ("right", "minor"), "mla_explained": ("right", "minor", "explained")}
+_FORGIVES = {"mla": ("right",), "mla_minor": ("right", "minor"), "mla_explained": ("right", "minor", "explained")}
 _BOUNDS = ("_min", "_max")
 _LOWER_BOUNDS = b"lower_bounds"
 
@@ -79,7 +83,8 @@ def read_leaderboard(run: Path) -> pa.Table:
 
 def _lower_bounds(table: pa.Table) -> list[str]:
     """Return the accuracies that forgive a type which depends on missing evidence: with it they would be higher."""
-    kinds = {COUNTS_AS[name] for name in ERROR_TYPES if is_partial(table, name)}
+    measured = [name for name in ERROR_TYPES if name in table.column_names]
+    kinds = {COUNTS_AS[name] for name in measured if is_partial(table, name) or table[name].null_count}
     return [name for name, forgives in _FORGIVES.items() if kinds & set(forgives)]
 
 
@@ -191,7 +196,10 @@ def _cells(table: pa.Table, *, not_run: str = "not run") -> list[list[str]]:
     names = _people_columns(table)
     lower = (table.schema.metadata or {}).get(_LOWER_BOUNDS, b"").decode().split(",")
     return [
-        [f"{'≥ ' if name in lower else ''}{shown(name, row, not_run=not_run)}" for name in names]
+        [
+            f"{'≥ ' if name in lower and row[name] is not None else ''}{shown(name, row, not_run=not_run)}"
+            for name in names
+        ]
         for row in table.to_pylist()
     ]
 
@@ -255,14 +263,28 @@ WRITERS: dict[str, Callable[[pa.Table], str]] = {"csv": to_csv, "markdown": to_m
 
 
 def leaderboard_view(table: pa.Table) -> Any:
-    """Return the table for a terminal."""
-    from rich.markup import escape
-    from rich.table import Table
+    """Return the table for a terminal: the columns, from the first on, that fit in whole, and which do not."""
+    return _View(table)
 
-    view = Table(title=f"{table.num_rows:,} models", title_justify="left")
-    names = _people_columns(table)
-    for name in names:
-        view.add_column(name, justify="left" if _is_text(table.schema.field(name)) else "right")
-    for row in _cells(table):
-        view.add_row(*(escape(cell) for cell in row))
-    return view
+
+@dataclass(frozen=True, eq=False)
+class _View:
+    table: pa.Table
+
+    def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.markup import escape
+        from rich.table import Table
+        from rich.text import Text
+
+        names, rows = _people_columns(self.table), _cells(self.table)
+        widths = [max(map(len, cells)) + 3 for cells in zip(names, *rows, strict=True)]
+        n_fitting = max(2, sum(total < options.max_width for total in accumulate(widths)))
+        view = Table(title=counted(self.table.num_rows, "model"), title_justify="left")
+        for name in names[:n_fitting]:
+            is_text = _is_text(self.table.schema.field(name))
+            view.add_column(name, justify="left" if is_text else "right", overflow="fold")
+        for row in rows:
+            view.add_row(*(escape(cell) for cell in row[:n_fitting]))
+        yield view
+        if names[n_fitting:]:
+            yield Text(f"No room for: {', '.join(names[n_fitting:])}. Choose with --columns, or pass --format csv.")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.markup import escape
 from rich.table import Table
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 _MOST_MODELS = 25
 _MOST_PREDICTORS = 6
-_SHORT = {
+SHORT_NAMES = {
     "class_overlap": "overlap",
     "multi_object": "multi-obj",
     "fine_grained": "fine",
@@ -37,6 +38,7 @@ _SHORT = {
     "spurious_correlation": "spurious",
     "model_failure": "failure",
 }
+"""What error types are called where there is little room."""
 _NOT_RUN = "not run"
 _BAR_WIDTH, _SMALL_BAR_WIDTH = 64, 16
 _WIDE = 120
@@ -104,6 +106,12 @@ class _Scope:
         place = ERROR_TYPES.index(name)
         bounded = result.measures.least[0, place] != result.measures.most[0, place]
         return not bounded and name not in self.touched and name not in self.not_run
+
+    def accuracy(self, result: ModelResult, value: float, forgives: Sequence[str]) -> str:
+        """Return an accuracy; one that forgives types which were not fully measured is a lower bound."""
+        forgiven = [name for name in ERROR_TYPES if COUNTS_AS[name] in forgives]
+        sign = "≥ " if any(not self.is_exact(result, name) for name in forgiven) else ""
+        return "–" if np.isnan(value) else f"{sign}{value:.2%}"
 
     @property
     def caveats(self) -> list[str]:
@@ -195,16 +203,31 @@ def _distribution(result: ModelResult, scope: _Scope) -> RenderableType:
 
 
 def _shares(result: ModelResult, name: str, scope: _Scope) -> list[str]:
-    place = ERROR_TYPES.index(name)
-    portions = [result.measures.portions(among)[0, place] for among in (IS_TOP1_ERROR, IS_MULTI_LABEL_ERROR)]
+    """Return a type's share of the top-1 and of the multi-label errors: exact, at most so much, or about so much.
+
+    The number of multi-label errors hangs itself on the stages that accept labels.
+    """
     if name in scope.not_run:
         return ["", ""]
-    sign = "" if scope.is_exact(result, name) else "≤ " if name in scope.touched else "~ "
-    return ["" if np.isnan(portion) else f"{sign}{portion:.1%}" for portion in portions]
+    place, shown = ERROR_TYPES.index(name), []
+    for among in (IS_TOP1_ERROR, IS_MULTI_LABEL_ERROR):
+        portion = result.measures.portions(among)[0, place]
+        is_whole = all(scope.is_exact(result, each) for each in _errors_outside(among))
+        if np.isnan(portion):
+            shown.append("")
+        elif is_whole and name in scope.touched:
+            shown.append(f"≤ {result.measures.most[0, place] / result.measures.counts[0][among].sum():.1%}")
+        else:
+            shown.append(f"{'' if is_whole and scope.is_exact(result, name) else '~ '}{portion:.1%}")
+    return shown
+
+
+def _errors_outside(among: NDArray[np.bool_]) -> list[str]:
+    return [name for name, counts in zip(ERROR_TYPES, among, strict=True) if not counts and name != "correct"]
 
 
 def _accuracies(result: ModelResult, scope: _Scope) -> list[tuple[str, list[str]]]:
-    """Return the accuracies by group; one that forgives types which were not fully measured is a lower bound."""
+    """Return the accuracies by group, each with the kinds of errors that it forgives."""
     measures = result.measures
     rows: list[tuple[str, np.ndarray, tuple[str, ...]]] = [
         ("top-1 accuracy", measures.top1_accuracy, ()),
@@ -212,13 +235,7 @@ def _accuracies(result: ModelResult, scope: _Scope) -> list[tuple[str, list[str]
         ("MLA, fine-grained errors as right", measures.mla_minor, ("right", "minor")),
         ("MLA, all but failures as right", measures.mla_explained, ("right", "minor", "explained")),
     ]
-    shown = []
-    for title, values, kinds in rows:
-        forgiven = [name for name in ERROR_TYPES if COUNTS_AS[name] in kinds]
-        is_bound = any(not scope.is_exact(result, name) for name in forgiven)
-        sign = "≥ " if is_bound else ""
-        shown.append((title, ["–" if np.isnan(value) else f"{sign}{value:.2%}" for value in values]))
-    return shown
+    return [(title, [scope.accuracy(result, value, kinds) for value in values]) for title, values, kinds in rows]
 
 
 def _tally_lines(tally: Tally, intake: Intake) -> list[str]:
@@ -252,7 +269,7 @@ class _Comparison:
         types = [name for name in ERROR_TYPES if name != "correct"] if options.max_width >= _WIDE else [SEVERE]
         table = Table(title=f"{len(self.results)} models, by multi-label accuracy", title_justify="left")
         table.add_column("model", overflow="fold")
-        for column in ("top-1", "MLA", "errors", *(_SHORT.get(name, name) for name in types)):
+        for column in ("top-1", "MLA", "errors", *(SHORT_NAMES.get(name, name) for name in types)):
             table.add_column(column, justify="right", no_wrap=True)
         table.add_column("errors by severity", min_width=_SMALL_BAR_WIDTH)
         ranked = sorted(self.results, key=lambda result: -result.measures.mla[0])
@@ -266,8 +283,8 @@ class _Comparison:
         counts = result.measures.counts[0]
         return [
             Text(result.model),
-            f"{result.measures.top1_accuracy[0]:.2%}",
-            f"{result.measures.mla[0]:.2%}",
+            self.scope.accuracy(result, result.measures.top1_accuracy[0], ()),
+            self.scope.accuracy(result, result.measures.mla[0], ("right",)),
             f"{counts[IS_TOP1_ERROR].sum():,}",
             *(self.scope.cell(result, name) for name in types),
             severity_bar(counts.tolist(), width=_SMALL_BAR_WIDTH),

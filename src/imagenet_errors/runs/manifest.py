@@ -12,6 +12,7 @@ from imagenet_errors.chain import DEFAULT_ORDER
 from imagenet_errors.datasets import IMAGENET
 from imagenet_errors.downloads import FileFacts as PublishedFacts
 from imagenet_errors.evidence.sources import OPTIONS
+from imagenet_errors.files import sha256_of
 from imagenet_errors.inputs import Inputs
 from imagenet_errors.label_sets import COMBINATIONS
 from imagenet_errors.problems import InputError, names_a_file, written
@@ -21,6 +22,10 @@ from imagenet_errors.tables import Intake
 NAME = "run.json"
 LABELS = "labels.parquet"
 """The original labels of a run whose images' labels no file tells; named in ``more_annotations`` without a folder."""
+_PLACES = ("annotations", "more_annotations", "dataset", "classes", "labels_from")
+"""Keys of files, or of names, beside those of evidence."""
+_FOLDERS_UP = 4
+"""So many folders above a run are searched for the files that were moved along with it."""
 LAYOUT = 2
 """Raised when a reader of the run directory must know; runs without it are of layout 1."""
 
@@ -79,6 +84,13 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     judged_by: list[PublishedFacts] = []
     models: dict[str, dict[str, Any]] = {}
     failures: list[FailureFacts] = []
+
+    @property
+    def gone(self) -> list[str]:
+        """The files of labels, classes and evidence that are no longer where they were."""
+        every = [getattr(self, name) for name in _PLACES] + list(self.evidence.values())
+        places = [one for each in every for one in (each if isinstance(each, list) else [each or ""])]
+        return [place for place in places if Path(place).is_absolute() and not Path(place).exists()]
 
     @property
     def labels_used(self) -> str:
@@ -155,7 +167,33 @@ def read_manifest(run: Path) -> Manifest:
         raise InputError(path, what, fix="Update imagenet-errors, or evaluate again.")
     _check_models(manifest.models, path)
     more = [str((run / name).resolve()) if name == LABELS else name for name in manifest.more_annotations]
-    return msgspec.structs.replace(manifest, more_annotations=more, masked_models=_masked_models(manifest))
+    whole = msgspec.structs.replace(manifest, more_annotations=more, masked_models=_masked_models(manifest))
+    return _moved_along(whole, run)
+
+
+def _moved_along(manifest: Manifest, run: Path) -> Manifest:
+    """Return the manifest with files that were moved together with the run where they are now; their hashes tell."""
+    hashes = {each.file: each.sha256 for each in manifest.inputs}
+    now = {place: _place_now(Path(place), hashes[place], run) for place in manifest.gone if place in hashes}
+    if not now:
+        return manifest
+
+    def moved(place: Any) -> Any:
+        return [now.get(one, one) for one in place] if isinstance(place, list) else now.get(place, place)
+
+    fields = {name: moved(getattr(manifest, name)) for name in _PLACES}
+    evidence = {option: moved(places) for option, places in manifest.evidence.items()}
+    return msgspec.structs.replace(manifest, **fields, evidence=evidence)
+
+
+def _place_now(place: Path, sha256: str, run: Path) -> str:
+    """Return where a file is now that lay so in relation to the run; where it was, if it is not there either."""
+    tails = [Path(*place.parts[-n:]) for n in range(1, min(_FOLDERS_UP, len(place.parts) - 1) + 1)]
+    for folder in list(run.resolve().parents)[:_FOLDERS_UP]:
+        for path in (folder / tail for tail in tails):
+            if path.is_file() and sha256_of(path) == sha256:
+                return written(path)
+    return str(place)
 
 
 def is_run(folder: Path) -> bool:

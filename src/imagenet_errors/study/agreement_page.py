@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from rich.console import Group, RenderableType
 from rich.markdown import Markdown
@@ -11,6 +12,7 @@ from rich.text import Text
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.problems import counted
 from imagenet_errors.report.markdown import cell, code, decimal, interval, md_table, percent
+from imagenet_errors.report.terminal import SHORT_NAMES
 from imagenet_errors.study.agreement import AS_GIVEN, NOT_CIRCULAR, WHOLE, AgreementRun, ModelAgreement, input_files
 from imagenet_errors.study.agreement_files import FILES, command
 from imagenet_errors.study.differences import KINDS
@@ -35,9 +37,8 @@ def agreement_view(run: AgreementRun) -> RenderableType:
     for model in run.models:
         totals = _figures_table("stage order", model.totals)
         published = "" if model.published is None else _published_totals(model.published, model.totals)
-        parts.append(
-            Markdown("\n".join([f"**{cell(model.model)}**\n", _counts_table(model.outcomes), totals, published]))
-        )
+        counts = _counts_table(model.outcomes, called=SHORT_NAMES)
+        parts.append(Markdown("\n".join([f"**{cell(model.model)}**\n", counts, totals, published])))
     notes = [f"{counted(len(run.excluded), 'judged image')} excluded by the annotations."] if len(run.excluded) else []
     notes += [f"Stage {stage} did not run: {reason}." for stage, reason in run.basis.chain.not_run.items()]
     notes += [_undecided(run), *(_shared_sentence(one) for one in run.shared)]
@@ -138,11 +139,11 @@ def _figures_row(agreed: Agreement) -> list[str]:
     ]
 
 
-def _counts_table(outcomes: PanelOutcomes) -> str:
+def _counts_table(outcomes: PanelOutcomes, *, called: Mapping[str, str] = MappingProxyType({})) -> str:
     shown = _shown_columns(outcomes)
     rows = [[name, *(interval(outcomes.counts.cell(name, column)) for column in shown)] for name in CATEGORIES]
     totals = ["sum", *(outcomes.counts.known[:, ERROR_TYPES.index(column)].sum() for column in shown)]
-    return md_table([_CORNER, *shown], [*rows, totals])
+    return md_table([_CORNER, *(called.get(name, name) for name in shown)], [*rows, totals])
 
 
 def _shown_columns(outcomes: PanelOutcomes) -> tuple[str, ...]:
