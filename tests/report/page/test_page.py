@@ -188,7 +188,7 @@ def test_the_command_puts_the_page_into_the_run_and_tells_machines(program, made
         pytest.param(("RUN", "--published-statistics", "nowhere"), "nowhere: no such folder", id="no statistics"),
         pytest.param(("nowhere",), "not a run directory", id="no run"),
         pytest.param((), "Pass RUN_DIR or --published.", id="nothing"),
-        pytest.param(("RUN", "--factors", "nowhere.jsonl"), "nowhere.jsonl: cannot be read", id="no factors"),
+        pytest.param(("RUN", "--factors", "nowhere.jsonl"), "nowhere.jsonl: no such file", id="no factors"),
     ],
 )
 def test_what_cannot_be_shown_is_said(program, made_run, tmp_path, arguments, message):
