@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from imagenet_errors.problems import InputError
-from imagenet_errors.readers.fields import NUMERIC, TEXTUAL, WIDE, Content, Field, is_positional
+from imagenet_errors.readers.contents import NUMERIC, TEXTUAL, Content
+from imagenet_errors.readers.fields import WIDE, Field, is_positional
 from imagenet_errors.readers.headers import (
     Meaning,
     confidence_strength,

@@ -21,15 +21,8 @@ import pyarrow as pa
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.assemble import MOST_COLUMNS, Columns
 from imagenet_errors.readers.bare_cells import bare_columns
-from imagenet_errors.readers.fields import (
-    POSITIONAL,
-    WIDE,
-    Content,
-    content_of,
-    is_wnid,
-    looks_like_image,
-    refuse_transposed,
-)
+from imagenet_errors.readers.contents import Content, content_of, is_wnid, looks_like_image
+from imagenet_errors.readers.fields import POSITIONAL, WIDE, refuse_transposed
 from imagenet_errors.readers.headers import Meaning, meaning_of
 from imagenet_errors.readers.opened import Opened, refusing_damage
 from imagenet_errors.readers.quotes import close_quotes, double_quoted, rows_of_cells

@@ -15,9 +15,10 @@ from imagenet_errors.images import val_file_names
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.assemble import MOST_COLUMNS, Columns
 from imagenet_errors.readers.coco import coco_columns, is_coco
-from imagenet_errors.readers.fields import is_by_class, looks_like_image, score_of
+from imagenet_errors.readers.contents import looks_like_image, score_of
 from imagenet_errors.readers.headers import Meaning, meaning_of
 from imagenet_errors.readers.json_text import Repeats, parse_json
+from imagenet_errors.readers.nested import is_by_class
 from imagenet_errors.readers.opened import Opened
 
 _NAME = "file_name"
