@@ -17,10 +17,12 @@ from numpy.typing import NDArray
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.batches import without_batches
 from imagenet_errors.readers.cells import refuse_alphabetical
-from imagenet_errors.readers.columns import Claim, Roles, choose_roles
-from imagenet_errors.readers.fields import Content, Field, fields_of
+from imagenet_errors.readers.columns import choose_roles
+from imagenet_errors.readers.contents import Content
+from imagenet_errors.readers.fields import Field, fields_of
 from imagenet_errors.readers.headers import is_in_percent, words_of
 from imagenet_errors.readers.raw import Candidate, RawPredictions
+from imagenet_errors.readers.roles import Claim, Roles
 from imagenet_errors.readers.scores import ArrayScores, rows_a_chunk
 from imagenet_errors.readers.values import class_indices, has_no_value, numbers, pick, to_numpy, value_matrix
 from imagenet_errors.recent import remembered, shared

@@ -11,7 +11,8 @@ import pyarrow.types as pt
 from numpy.typing import NDArray
 
 from imagenet_errors.problems import counted
-from imagenet_errors.readers.fields import looks_like_image, plain
+from imagenet_errors.readers.contents import looks_like_image
+from imagenet_errors.readers.nested import plain
 
 _SAMPLE = 20
 

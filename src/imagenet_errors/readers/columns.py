@@ -6,18 +6,19 @@ the user says which, with ``--column ROLE=NAME``.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import NoReturn
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from imagenet_errors.problems import InputError
-from imagenet_errors.readers.fields import NUMERIC, TEXTUAL, WIDE, Content, Field, is_positional
+from imagenet_errors.readers.class_columns import with_classes
+from imagenet_errors.readers.contents import NUMERIC, TEXTUAL, Content
+from imagenet_errors.readers.fields import WIDE, Field, is_positional
 from imagenet_errors.readers.headers import (
+    STATE_CLASSES,
     Meaning,
     confidence_strength,
     is_of_images,
@@ -25,47 +26,20 @@ from imagenet_errors.readers.headers import (
     name_strength,
     words_of,
 )
+from imagenet_errors.readers.roles import (
+    ROLES,
+    ROW_NUMBERS_FROM,
+    Roles,
+    counts_rows,
+    is_single,
+    is_vector,
+    only,
+    refuse,
+)
 from imagenet_errors.readers.values import value_matrix
 
-ROLES = ("name", "index", "label", "confidence", "scores")
-_CLASS_MEANINGS = (Meaning.PREDICTION, Meaning.RANKS, Meaning.CLASS, Meaning.UNKNOWN)
-"""In this order: the first kind that is present states the prediction."""
-_ROW_NUMBERS_FROM = 10
-"""A column ``index`` that just counts is taken for row numbers from this many rows on."""
 _DISTINCT_FROM = 100
 """So many of ImageNet's classes without a repeat are luck in one file of 150: they are no classes, but places."""
-
-
-@dataclass(frozen=True, eq=False)
-class Claim:
-    """Fields that may state the predicted class: an index, a text, or both of one prediction."""
-
-    index: Field | None
-    label: Field | None
-
-    @property
-    def header(self) -> str:
-        """The header it goes by."""
-        return next(field.header for field in (self.index, self.label) if field is not None)
-
-    @property
-    def is_named(self) -> bool:
-        """Whether the header says that it is a class, if not whose."""
-        return any(field is not None and field.meaning is Meaning.CLASS for field in (self.index, self.label))
-
-
-@dataclass(frozen=True, eq=False)
-class Roles:
-    """The field that plays each role, None where none does; ``notes`` says what was decided."""
-
-    name: Field | None = None
-    index: Field | None = None
-    label: Field | None = None
-    confidence: Field | None = None
-    scores: Field | None = None
-    notes: tuple[str, ...] = ()
-    claims: tuple[Claim, ...] = ()
-    """All that may state the class, where there are several; the images' labels then tell which does."""
 
 
 def choose_roles(
@@ -99,7 +73,7 @@ def choose_roles(
     roles = Roles(name, stated.get("index"), stated.get("label"), stated.get("confidence"), stated.get("scores"))
     if not (roles.index or roles.label):
         is_dense = scores_apart or "scores" in stated or any(map(_is_class_axis, free))
-        roles = _with_classes(roles, free, where, explicit_only=is_dense)
+        roles = with_classes(roles, free, where, explicit_only=is_dense)
     free = [field for field in free if field not in (roles.index, roles.label, *_claimed(roles))]
     roles = _with_values(roles, free, where)
     if not (roles.index or roles.label or roles.scores or scores_apart or roles.claims):
@@ -107,7 +81,7 @@ def choose_roles(
             raise InputError(
                 where, "only image names, no predicted classes", fix="A list of names goes to --row-order."
             )
-        _refuse(where, "no column tells the predicted class", fields, "index")
+        refuse(where, "no column tells the predicted class", fields, "index")
     if roles.scores and "scores" not in stated and _are_ranks(roles.scores, where):
         raise InputError(
             where,
@@ -141,12 +115,6 @@ def _are_ranks(field: Field, where: Path | str) -> bool:
     return bool((np.diff(values, axis=1) <= 0).all())
 
 
-def _refuse(where: Path | str, what: str, fields: Iterable[Field], role: str) -> NoReturn:
-    headers = [field.header for field in fields]
-    listed = ", ".join(map(repr, headers[:12])) + (", ..." if len(headers) > 12 else "")
-    raise InputError(where, f"{what}: {listed}", fix=f"Say which it is: --column {role}=NAME.")
-
-
 def _refuse_summary(fields: Sequence[Field], where: Path | str) -> None:
     """Refuse tables of accuracies (timm's validate and results files) and tables of several models."""
     headers = {field.header.lower(): field for field in fields}
@@ -176,7 +144,7 @@ def _stated(fields: Sequence[Field], columns: Mapping[str, str], where: Path | s
         found = [field for field in fields if header == field.header]
         found = found or [field for field in fields if header in (_shared_header(field), _first_header(field))]
         if len(found) != 1:
-            _refuse(where, f"{'several' if found else 'no'} columns {header!r} among", fields, role)
+            refuse(where, f"{'several' if found else 'no'} columns {header!r} among", fields, role)
         stated[role] = found[0]
     return stated
 
@@ -211,7 +179,7 @@ def _name(fields: Sequence[Field], where: Path | str) -> Field | None:
         reverse=True,
     )
     best = [field for right, field in ranked if right > 0 and right == ranked[0][0]]
-    return _only(best, "name", where) if best else None
+    return only(best, "name", where) if best else None
 
 
 def _name_right(field: Field) -> int:
@@ -231,190 +199,16 @@ def _name_right(field: Field) -> int:
 def _places(fields: Sequence[Field]) -> Field | None:
     """Return the column ``idx`` that gives each image's place in some order: distinct numbers beside a class."""
     for field in fields:
-        if not _is_single(field) or field.content is not Content.INTEGER or _counts_rows(field):
+        if not is_single(field) or field.content is not Content.INTEGER or counts_rows(field):
             continue
         n_rows = len(field.members[0])
         says_place = set(words_of(field.header)) & {"index", "idx", "id", "row", "number"}
         meanings = {other.meaning for other in fields if other is not field}
-        enough = _ROW_NUMBERS_FROM if meanings & {Meaning.PREDICTION, Meaning.RANKS} else _DISTINCT_FROM
-        has_class = bool(meanings & set(_CLASS_MEANINGS[:3]))
+        enough = ROW_NUMBERS_FROM if meanings & {Meaning.PREDICTION, Meaning.RANKS} else _DISTINCT_FROM
+        has_class = bool(meanings & STATE_CLASSES)
         if says_place and has_class and n_rows >= enough and pc.count_distinct(field.members[0]).as_py() == n_rows:
             return field
     return None
-
-
-def _only(candidates: list[Field], role: str, where: Path | str) -> Field:
-    """Return the one candidate, or the first of several that hold the same; refuse to choose otherwise."""
-    first, *others = candidates
-    differing = [field for field in others if not _same_values(first, field)]
-    if differing:
-        _refuse(where, f"{len(differing) + 1} columns may be the {role}", [first, *differing], role)
-    return first
-
-
-def _same_values(a: Field, b: Field) -> bool:
-    return all(one.equals(other) for one, other in zip(a.members, b.members, strict=False)) and (
-        len(a.members) == len(b.members)
-    )
-
-
-def _with_classes(roles: Roles, fields: Sequence[Field], where: Path | str, *, explicit_only: bool) -> Roles:
-    """Fill index and label from the first kind of header that is present.
-
-    Beside scores for every class, a column ``label`` is the ground truth; only an explicit ``pred`` counts.
-    """
-    claims = [field for field in fields if field.content is not Content.EMPTY and not _is_vector(field)]
-    pool: list[Field] = []
-    for meaning in _CLASS_MEANINGS[:1] if explicit_only else _CLASS_MEANINGS:
-        pool = [field for field in claims if field.meaning is meaning and _may_be_class(field)]
-        if pool:
-            break
-    pool, note = _without_row_numbers(pool)
-    pool, more = _without_constants(pool)
-    note += more
-    several = _several(pool, claims)
-    if several:
-        unused = _unused(fields, pool, (), explicit_only=False)
-        return replace(roles, claims=several, notes=(*roles.notes, *note, *unused))
-    index = _best_index([field for field in pool if field.content in NUMERIC], where)
-    label = _best_label([field for field in pool if field.content in TEXTUAL], where)
-    notes = [*roles.notes, *note, *_unused(fields, pool, (index, label), explicit_only=explicit_only)]
-    taken = [
-        f"Column {field.header!r} was taken for the predicted class by what it holds."
-        for field in (index, label)
-        if field is not None and field.meaning is Meaning.UNKNOWN and not is_positional(field)
-    ]
-    return replace(roles, index=index, label=label, notes=(*notes, *taken))
-
-
-def _several(pool: list[Field], claims: Sequence[Field]) -> tuple[Claim, ...]:
-    """Return who may state the class where what the headers say does not settle it; else none.
-
-    Beside a mere ``label``, a whole-number column that no header explains may be a model's prediction, and so may
-    each of several such columns. An index and a text are taken for one prediction where there is one of each.
-    """
-    if not pool or pool[0].meaning not in (Meaning.CLASS, Meaning.UNKNOWN):
-        return ()
-    loose = [
-        field
-        for field in claims
-        if field.meaning is Meaning.UNKNOWN and field.content is Content.INTEGER and _may_be_class(field)
-    ]
-    loose = [field for field in loose if (_is_single(field) and not _counts_rows(field)) or _is_top_k(field)]
-    labelled = _distinct([field for field in pool if field.meaning is Meaning.CLASS])
-    whole = [field for field in labelled if field.content is Content.INTEGER]
-    texts = [field for field in labelled if field.content in TEXTUAL]
-    if len(whole) <= 1 and labelled:
-        own = [Claim(whole[0] if whole else None, _best_of_texts(texts))] if whole or texts else []
-    else:
-        own = [Claim(field, None) for field in whole] + [Claim(None, field) for field in texts]
-    several = [*own, *(Claim(field, None) for field in _distinct(loose))]
-    return tuple(several) if len(several) > 1 else ()
-
-
-def _is_single(field: Field) -> bool:
-    return field.n_values == 1 and not field.is_list
-
-
-def _is_top_k(field: Field) -> bool:
-    """Say whether a field holds lists of classes, equally many a row, as one of several models' top-k does."""
-    return field.is_list and bool(pc.all(pc.equal(pc.list_value_length(field.members[0]), field.n_values)).as_py())
-
-
-def _best_of_texts(texts: Sequence[Field]) -> Field | None:
-    return next((field for field in texts if field.content is Content.WNID), texts[0] if texts else None)
-
-
-def _distinct(fields: Sequence[Field]) -> list[Field]:
-    """Return the fields without those that hold the same as one before."""
-    return [field for i, field in enumerate(fields) if not any(_same_values(field, one) for one in fields[:i])]
-
-
-def _is_vector(field: Field) -> bool:
-    """Say whether a field holds a value for each class, rather than the classes themselves."""
-    return field.n_values > 1 and (field.content is Content.NUMBER or field.n_values >= WIDE)
-
-
-def _is_class_axis(field: Field) -> bool:
-    """Say whether a field holds so many numbers a row that they must be the scores of all classes."""
-    return field.n_values >= WIDE and field.content in NUMERIC and field.meaning is not Meaning.TRUTH
-
-
-def _is_one_hot(field: Field) -> bool:
-    """Say whether a ``label`` holds a whole number for each class: beside a prediction that is the truth, no score."""
-    return field.meaning is Meaning.CLASS and field.content is Content.INTEGER and _is_vector(field)
-
-
-def _may_be_class(field: Field) -> bool:
-    if field.meaning is Meaning.UNKNOWN:
-        return not is_unlabelled(field.header) and field.content in (
-            Content.INTEGER,
-            Content.TEXT,
-            Content.WNID,
-        )
-    return field.content in NUMERIC | TEXTUAL - {Content.IMAGE}
-
-
-def _without_row_numbers(pool: list[Field]) -> tuple[list[Field], list[str]]:
-    """Drop a column ``index`` that counts 0, 1, 2, ... when another column states the class."""
-    counting = [field for field in pool if _counts_rows(field)]
-    if not counting or len(counting) == len(pool):
-        return pool, []
-    note = f"Column {counting[0].header!r} counts the rows and was left out."
-    return [field for field in pool if field not in counting], [note]
-
-
-def _without_constants(pool: list[Field]) -> tuple[list[Field], list[str]]:
-    """Drop columns with one text in every row, such as a kind of annotation, beside one that tells images apart."""
-    texts = [field for field in pool if field.content is Content.TEXT and _is_single(field)]
-    constant = [field for field in texts if pc.count_distinct(field.members[0], mode="all").as_py() == 1]
-    if len(constant) == len(texts) or len(pool[0].members[0]) < _ROW_NUMBERS_FROM:
-        return pool, []
-    headers = ", ".join(repr(field.header) for field in constant)
-    notes = [f"Left out, since they say the same in every row: {headers}."] if constant else []
-    return [field for field in pool if field not in constant], notes
-
-
-def _counts_rows(field: Field) -> bool:
-    array = field.members[0]
-    if field.n_values > 1 or field.is_list or field.content is not Content.INTEGER or len(array) < _ROW_NUMBERS_FROM:
-        return False
-    if array[0].as_py() not in (0, 1, "0", "1") or array.null_count:
-        return False
-    try:
-        values = array.cast(pa.int64()).to_numpy()
-    except pa.ArrowInvalid:
-        return False
-    return bool(np.array_equal(values, np.arange(len(values)) + values[0]))
-
-
-def _best_index(candidates: list[Field], where: Path | str) -> Field | None:
-    whole = [field for field in candidates if field.content is Content.INTEGER]
-    named_index = [field for field in candidates if set(words_of(field.header)) & {"index", "idx"}]
-    best = named_index if len(named_index) == 1 else whole or candidates
-    return _only(best, "index", where) if best else None
-
-
-def _best_label(candidates: list[Field], where: Path | str) -> Field | None:
-    """Choose the label text; wnids are exact, so they come first."""
-    wnids = [field for field in candidates if field.content is Content.WNID]
-    best = wnids or candidates
-    return _only(best, "label", where) if best else None
-
-
-def _unused(
-    fields: Sequence[Field], pool: list[Field], used: tuple[Field | None, ...], *, explicit_only: bool
-) -> list[str]:
-    """Tell which columns might be mistaken for the prediction and were not used."""
-    stating = next((repr(field.header) for field in used if field is not None), "")
-    stating = stating or ("its value for every class" if explicit_only else "")
-    notes = []
-    for field in fields:
-        if field.meaning is Meaning.TRUTH:
-            notes.append(f"Column {field.header!r} is the ground truth by its name; it was not read as the prediction.")
-        elif field.meaning is Meaning.CLASS and stating and field not in pool and not _is_vector(field):
-            notes.append(f"Column {field.header!r} was not read as the prediction: {stating} states it.")
-    return notes
 
 
 def _with_values(roles: Roles, fields: Sequence[Field], where: Path | str) -> Roles:
@@ -427,10 +221,10 @@ def _with_values(roles: Roles, fields: Sequence[Field], where: Path | str) -> Ro
         and field.meaning not in (Meaning.TRUTH, Meaning.IGNORED)
         and not (has_class and _is_one_hot(field))
     ]
-    vectors = [field for field in numbers if _is_vector(field)]
+    vectors = [field for field in numbers if is_vector(field)]
     dense = [field for field in vectors if not has_class or field.n_values >= WIDE]
     if roles.scores is None and dense:
-        roles = replace(roles, scores=_only(_strongest(dense), "scores", where))
+        roles = replace(roles, scores=only(_strongest(dense), "scores", where))
     if roles.confidence is None and has_class:
         ranked = [field for field in numbers if field.meaning is Meaning.CONFIDENCE and field not in dense]
         n_ranks = {field.n_values for field in (roles.index, roles.label) if field is not None} - {1}
@@ -438,9 +232,19 @@ def _with_values(roles: Roles, fields: Sequence[Field], where: Path | str) -> Ro
             ranked += [field for field in vectors if field not in (*dense, *ranked) and field.n_values in n_ranks]
         if ranked:
             best = _of_the_prediction(_strongest(ranked), roles, fields)
-            return replace(roles, confidence=_only(best, "confidence", where))
+            return replace(roles, confidence=only(best, "confidence", where))
         return _confidence_by_content(roles, numbers)
     return roles
+
+
+def _is_class_axis(field: Field) -> bool:
+    """Say whether a field holds so many numbers a row that they must be the scores of all classes."""
+    return field.n_values >= WIDE and field.content in NUMERIC and field.meaning is not Meaning.TRUTH
+
+
+def _is_one_hot(field: Field) -> bool:
+    """Say whether a ``label`` holds a whole number for each class: beside a prediction that is the truth, no score."""
+    return field.meaning is Meaning.CLASS and field.content is Content.INTEGER and is_vector(field)
 
 
 def _strongest(fields: list[Field]) -> list[Field]:

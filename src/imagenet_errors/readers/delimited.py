@@ -7,10 +7,9 @@ a class axis have their number columns parsed as numbers at once, for want of me
 from __future__ import annotations
 
 import csv
-import io
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -21,32 +20,27 @@ import pyarrow as pa
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.assemble import MOST_COLUMNS, Columns
 from imagenet_errors.readers.bare_cells import bare_columns
-from imagenet_errors.readers.fields import (
-    POSITIONAL,
-    WIDE,
-    Content,
-    content_of,
-    is_wnid,
-    looks_like_image,
-    refuse_transposed,
-)
+from imagenet_errors.readers.contents import looks_like_image
+from imagenet_errors.readers.fields import POSITIONAL, WIDE, refuse_transposed
 from imagenet_errors.readers.headers import Meaning, meaning_of
 from imagenet_errors.readers.opened import Opened, refusing_damage
 from imagenet_errors.readers.quotes import close_quotes, double_quoted, rows_of_cells
+from imagenet_errors.readers.records import (
+    DELIMITERS,
+    NO_DELIMITER,
+    NOT_FINITE,
+    SAMPLE_BYTES,
+    SAMPLE_ROWS,
+    delimiter_of,
+    first_records,
+    is_header,
+    is_number,
+    records,
+    single_blanks,
+)
 
-_DELIMITERS = {
-    "\t": "tab-separated text",
-    ",": "CSV",
-    ";": "semicolon-separated text",
-    "|": "bar-separated text",
-}
-_SAMPLE_BYTES = (1 << 16, 1 << 23)
-"""Looked at to tell the layout: more only where few records fit in."""
-_SAMPLE_ROWS = 20
 _LONGEST_PREAMBLE = 20
 """Lines of titles and logs that are looked for above a table."""
-NO_DELIMITER = "\x1f"
-"""Splits a text of one cell a line, whose commas belong to names: no text has this mark."""
 _SUMMARY = re.compile(
     rb"(?i)\b(?:top-?[15k]|acc(?:uracy)?|mean|total|avg|average|overall|summary|rows?|errors?|loss|done|finished|"
     rb"elapsed|time)\b|acc@"
@@ -55,13 +49,9 @@ _SUMMARY = re.compile(
 _RULE = re.compile(rb"(?m)^[ \t]*[|+]?[ \t]*:?[-=]{3,}:?[-=+|: \t]*\r?$|^(?:\xe2[\x94\x95][\x80-\xbf]){3,}\r?$")
 """The line below the header of a table in Markdown, from a database's shell, or drawn with boxes."""
 _BOX_SIDES = tuple("\u2502\u2503\u2551\u2506")
-_BRACKETS = re.compile(rb"\[[^\[\]\"\n]*\]")
 _PIECE = 1 << 12
 _NOT_BLANK = re.compile(rb"\s*(?P<line>\S[^\n]*)")
 _EXCEL = re.compile(rb"\s*sep=([,;|\t])[^\S\n]*(?=\n)", re.IGNORECASE)
-_NOT_FINITE = frozenset(("", "nan", "+nan", "-nan", "inf", "+inf", "-inf", "infinity", "-infinity"))
-_LONGEST_CELL = 1 << 24
-"""Bytes: 21,843 scores of one image in one cell take some 300 kB; the csv module's own limit is 128 kB."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +72,7 @@ class _Layout:
         if {"file_name", "predicted_class", "predicted_probability"} <= known:
             maker = "ImageNet-X "
         others = {" ": "blank-separated text", NO_DELIMITER: "text, a cell a line"}
-        return maker + (_DELIMITERS | others)[self.delimiter]
+        return maker + (DELIMITERS | others)[self.delimiter]
 
 
 def read_delimited(file: Opened, _stated: Mapping[str, str]) -> Columns:
@@ -96,9 +86,9 @@ def read_delimited(file: Opened, _stated: Mapping[str, str]) -> Columns:
     path = file.path
     _refuse_wide(_first_line(file.text), path)
     stated, text = _body(double_quoted(rows_of_cells(file.text)))
-    delimiter = stated or _delimiter(text)
+    delimiter = stated or delimiter_of(text)
     if delimiter == " ":
-        text = _single_blanks(text)
+        text = single_blanks(text)
     if delimiter == " " and _begin_with_images(text):
         text, delimiter = re.sub(rb"(?m)^(\S+) ", rb"\1\t", text), "\t"
     text = _without_preamble(close_quotes(text, delimiter), delimiter)
@@ -129,7 +119,7 @@ def _end(text: bytes, stop: int) -> int:
 
 def _without_summary(text: bytes, delimiter: str) -> tuple[bytes, tuple[str, ...]]:
     """Empty lines behind the table that sum it up, such as ``Top-1: 76.1``; a line cut short is none."""
-    widths = Counter(map(len, _sample(text, delimiter)))
+    widths = Counter(map(len, first_records(text, delimiter)))
     width = widths.most_common(1)[0][0] if widths else 0
     stop, first = _end(text, len(text)), ""
     n_lines = 0
@@ -155,7 +145,7 @@ def _without_repeated_headers(text: bytes, delimiter: str) -> tuple[bytes, tuple
     if not header or text.find(b"\n" + header, text.find(header) + len(header)) < 0:
         return text, ()
     pattern = rb"(?m)^" + re.escape(header) + rb"\r?$"
-    if not _is_header(next(csv.reader([header.decode("utf-8", "replace")], delimiter=delimiter), [])):
+    if not is_header(next(csv.reader([header.decode("utf-8", "replace")], delimiter=delimiter), [])):
         return text, ()
     first = text.find(header) + len(header)
     rest, n_times = re.subn(pattern, b"", text[first:])
@@ -175,7 +165,7 @@ def _body(text: bytes) -> tuple[str, bytes]:
         text = text[: first.start(1) - 4] + text[first.end() :]
     if b"#" in text and (text.startswith(b"#") or b"\n#" in text):  # one letter is found far sooner than two
         text = re.sub(rb"^#[^\n]*", b"", text, flags=re.MULTILINE)
-    head = text[: _SAMPLE_BYTES[0]]
+    head = text[: SAMPLE_BYTES[0]]
     sides = [side.encode() for side in _BOX_SIDES if side.encode() in head]
     if sides or b"---" in head or b"===" in head:
         text = _RULE.sub(b"", text)
@@ -207,9 +197,9 @@ def _without_preamble(text: bytes, delimiter: str) -> bytes:
 def _starts(text: bytes, delimiter: str) -> tuple[list[int], list[list[str]]]:
     """Return of the first records how many lines stand before each, and their cells."""
     starts, rows, n_before = [], [], 0
-    head = text[: _SAMPLE_BYTES[0]].decode("utf-8", "ignore")
+    head = text[: SAMPLE_BYTES[0]].decode("utf-8", "ignore")
     try:
-        for line, cells in islice(_records(head, delimiter), _SAMPLE_ROWS + _LONGEST_PREAMBLE):
+        for line, cells in islice(records(head, delimiter), SAMPLE_ROWS + _LONGEST_PREAMBLE):
             starts.append(n_before)
             rows.append(cells)
             n_before = line
@@ -223,78 +213,29 @@ def _names_columns(cells: Sequence[str]) -> bool:
     meanings = {meaning_of(cell.strip()) for cell in cells}
     known = meanings & {Meaning.NAME, Meaning.PREDICTION, Meaning.RANKS, Meaning.CLASS}
     short = all(len(cell.split()) <= 3 for cell in cells)
-    return bool(known) and short and _is_header(cells)
-
-
-def _single_blanks(text: bytes) -> bytes:
-    return re.sub(rb"^ +| +(?=\r?$)", b"", re.sub(rb"[ \t]+", b" ", text), flags=re.MULTILINE)
+    return bool(known) and short and is_header(cells)
 
 
 def _begin_with_images(text: bytes) -> bool:
     """Say whether lines of different lengths begin with an image: then what follows is a name of several words."""
-    rows = _sample(text, " ")
+    rows = first_records(text, " ")
     return len(set(map(len, rows))) > 1 and all(len(cells) > 1 and looks_like_image(cells[0]) for cells in rows)
 
 
-def _records(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield line number and cells of each record that is not empty."""
-    csv.field_size_limit(_LONGEST_CELL)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    for cells in reader:
-        if cells:
-            yield reader.line_num, cells
-
-
-def _sample(text: bytes, delimiter: str) -> list[list[str]]:
-    """Return the cells of the first records, without one that the end of the sample may cut."""
-    for size in _SAMPLE_BYTES:
-        head = text[:size].decode("utf-8", "ignore")
-        if delimiter == " ":
-            head = _single_blanks(head.encode()).decode()
-        try:
-            rows = [cells for _, cells in islice(_records(head, delimiter), _SAMPLE_ROWS)]
-        except csv.Error:
-            return []
-        if len(rows) == _SAMPLE_ROWS or size >= len(text):
-            return rows
-    return rows[:-1] or rows
-
-
-def _delimiter(text: bytes) -> str:
-    """Choose the delimiter that splits the first records most evenly; blanks only where no other splits."""
-    rights = {delimiter: right for delimiter in _DELIMITERS if (right := _evenness(text, delimiter))}
-    if rights:
-        return max(rights, key=lambda delimiter: rights[delimiter])
-    if _evenness(text, " "):
-        return " "
-    widths = Counter(map(len, _sample(text, ",")))
-    return "," if not widths or widths.most_common(1)[0][0] > 1 or len(widths) == 1 else NO_DELIMITER
-
-
-def _evenness(text: bytes, delimiter: str) -> tuple[float, int] | None:
-    """Return the share of records with the commonest number of cells, and that number; None: no split.
-
-    What stands in brackets does not count: ``a.JPEG<tab>[65, 1, 2]`` has two cells."""
-    widths = Counter(map(len, _sample(_BRACKETS.sub(b"[]", text[: _SAMPLE_BYTES[0]]), delimiter)))
-    width, n_rows = widths.most_common(1)[0] if widths else (1, 0)
-    share = n_rows / max(1, widths.total())
-    return (share, width) if width > 1 and share >= 0.5 else None
-
-
 def _layout(text: bytes, delimiter: str, path: Path) -> _Layout:
-    sample = _sample(text, delimiter)
+    sample = first_records(text, delimiter)
     if not sample:
         raise InputError(path, "the file has no rows", fix="Predict again.")
     first, *rest = sample
     _refuse_names_in_columns(first, path)
-    has_header = _is_header(first)
+    has_header = is_header(first)
     headers = (
         tuple(cell.strip() for cell in first)
         if has_header
         else tuple(f"{POSITIONAL} {i + 1}" for i in range(len(first)))
     )
     if not has_header and len(first) >= WIDE:  # scores without a header, perhaps after a name
-        numbers = [i for i, cell in enumerate(first) if _is_number(cell)]
+        numbers = [i for i, cell in enumerate(first) if is_number(cell)]
         headers = tuple(str(numbers.index(i)) if i in numbers else headers[i] for i in range(len(first)))
     rows = rest if has_header else sample
     return _Layout(delimiter, headers, has_header, tuple(map(tuple, rows)))
@@ -307,35 +248,13 @@ def _refuse_names_in_columns(first: Sequence[str], path: Path) -> None:
 
 def _refuse_wide(line: bytes, path: Path) -> None:
     """Refuse a table wider than any head by its first line, before anything is split."""
-    n_columns = 1 + max(line.count(delimiter.encode()) for delimiter in (*_DELIMITERS, " "))
+    n_columns = 1 + max(line.count(delimiter.encode()) for delimiter in (*DELIMITERS, " "))
     if n_columns > MOST_COLUMNS:
         raise InputError(
             path,
             f"{n_columns:,} columns; at most {MOST_COLUMNS:,} are read",
             fix="Write a row an image, with a column a class at most.",
         )
-
-
-def _is_header(cells: Sequence[str]) -> bool:
-    """Say whether the first record names the columns: words, or a known header before numbered classes."""
-    stripped = [cell.strip() for cell in cells]
-    if any(content_of(pa.array([cell])) is Content.IMAGE for cell in stripped[:WIDE] if cell):
-        return False
-    numeric = [cell for cell in stripped if _is_number(cell)]
-    wnids = [cell for cell in stripped if is_wnid(cell)]
-    if len(numeric) >= WIDE:
-        return any(numeric == [str(i + start) for i in range(len(numeric))] for start in (0, 1))
-    if numeric or 0 < len(wnids) < WIDE:
-        return False
-    return len(stripped) > 1 or meaning_of(stripped[0]) is not Meaning.UNKNOWN
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return cell.strip().lower() not in _NOT_FINITE
 
 
 def _column_types(layout: _Layout) -> dict[str, pa.DataType]:
@@ -345,7 +264,7 @@ def _column_types(layout: _Layout) -> dict[str, pa.DataType]:
         return types
     for i in range(len(layout.headers)):
         cells = [row[i] for row in layout.sample if i < len(row)]
-        if cells and all(_is_number(cell) or cell.strip().lower() in _NOT_FINITE for cell in cells):
+        if cells and all(is_number(cell) or cell.strip().lower() in NOT_FINITE for cell in cells):
             types[str(i)] = pa.float64()
     return types
 
@@ -398,7 +317,7 @@ def _refuse_ragged(text: bytes, layout: _Layout, path: Path) -> None:
     """Raise on the first record that has more or fewer cells than the first one; return if all are alike."""
     width = len(layout.headers)
     try:
-        for line, cells in _records(text.decode("utf-8"), layout.delimiter):
+        for line, cells in records(text.decode("utf-8"), layout.delimiter):
             if len(cells) != width:
                 _refuse_line(line, cells, layout, path)
     except csv.Error as problem:

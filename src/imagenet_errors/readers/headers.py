@@ -21,6 +21,10 @@ class Meaning(StrEnum):
     UNKNOWN = "unknown"
 
 
+STATE_CLASSES = frozenset((Meaning.PREDICTION, Meaning.CLASS, Meaning.RANKS))
+"""What headers of columns that hold classes say."""
+
+
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 

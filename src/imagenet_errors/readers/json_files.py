@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,18 +15,30 @@ from imagenet_errors.images import val_file_names
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.assemble import MOST_COLUMNS, Columns
 from imagenet_errors.readers.coco import coco_columns, is_coco
-from imagenet_errors.readers.fields import is_by_class, looks_like_image, score_of
+from imagenet_errors.readers.contents import looks_like_image
 from imagenet_errors.readers.headers import Meaning, meaning_of
+from imagenet_errors.readers.json_rows import (
+    PREDICTION,
+    accuracy_log_columns,
+    are_columns,
+    are_images,
+    are_parallel,
+    begins_with_headers,
+    best_by_class,
+    by_row,
+    decoded_columns,
+    is_batch_of_one,
+    ranked_columns,
+    record_columns,
+    unbatched,
+    unnamed_columns,
+)
 from imagenet_errors.readers.json_text import Repeats, parse_json
+from imagenet_errors.readers.nested import is_by_class
 from imagenet_errors.readers.opened import Opened
 
 _NAME = "file_name"
-_PREDICTION = "prediction"
 _WRAPPERS = frozenset(("predictions", "preds", "results", "outputs", "data", "labels", "records", "items", "samples"))
-_MOST_LISTS = 10
-"""Columns that are written as a list each."""
-_CLASSES_AND_SCORES = 2
-_BEYOND_ANY_CLASS = 1 << 20
 _SUMMARY = frozenset(("top1", "top1_err", "top5", "top5_err", "param_count"))
 
 
@@ -92,20 +104,16 @@ def _of_object(parsed: dict[str, Any], path: Path) -> _Table | None:
 
 def _by_name(parsed: dict[str, Any]) -> _Table | None:
     values = list(parsed.values())
-    if all(isinstance(value, dict) and value and _are_images(value) for value in values):
+    if all(isinstance(value, dict) and value and are_images(value) for value in values):
         return _below_folders(parsed)
-    if all(isinstance(value, list) and _are_images(value) for value in values) and any(values):
+    if all(isinstance(value, list) and are_images(value) for value in values) and any(values):
         pairs = [(name, key) for key, names in parsed.items() for name in names]
-        return _Table("images by class", {_NAME: [name for name, _ in pairs], _PREDICTION: [key for _, key in pairs]})
+        return _Table("images by class", {_NAME: [name for name, _ in pairs], PREDICTION: [key for _, key in pairs]})
     inner = _of_list(list(parsed.values()))
     if inner is None:
         return None
     others = {header: values for header, values in inner.columns.items() if header != _NAME}
     return _Table(f"by image name: {inner.shape}", {_NAME: list(parsed), **others}, inner.notes)
-
-
-def _are_images(names: Iterable[Any]) -> bool:
-    return all(isinstance(name, str) and looks_like_image(name) for name in names)
 
 
 def _below_folders(parsed: dict[str, dict[str, Any]]) -> _Table | None:
@@ -222,192 +230,40 @@ def _of_list(rows: list[Any]) -> _Table | None:
     first = next((row for row in rows if row not in (None, [], {})), None)
     if isinstance(first, dict):
         if {"qsl_idx", "data"} <= first.keys():
-            return _accuracy_log(rows)
+            return _Table("MLPerf accuracy log", accuracy_log_columns(rows))
         if all(isinstance(row, dict) and row and all(map(looks_like_image, row)) for row in rows):
             return _by_name({key: value for row in rows for key, value in row.items()})
         if is_by_class(first):
-            return _Table("scores by class", _best_by_class("", rows))
-        return _Table("records", _records(rows))
+            return _Table("scores by class", best_by_class("", rows))
+        return _Table("records", record_columns(rows))
     if not isinstance(first, list):
         shape = "labels" if isinstance(first, str) else "one class a row"
-        return None if first is None else _Table(shape, {_PREDICTION: rows})
+        return None if first is None else _Table(shape, {PREDICTION: rows})
     if isinstance(first[0], dict):
-        return _Table("pipeline output", _ranked_records(rows))
+        return _Table("pipeline output", ranked_columns(rows))
     return _of_lists(rows, first)
 
 
 def _of_lists(rows: list[Any], first: list[Any]) -> _Table | None:
     """Make a table of a list a row: columns under headers, ranks, or scores."""
-    if _begins_with_headers(rows):
+    if begins_with_headers(rows):
         return _Table("rows", {str(header): [row[i] for row in rows[1:]] for i, header in enumerate(first)})
-    if all(map(_is_batch_of_one, rows)):
-        return _of_list(_unbatched(rows))
-    if _are_columns(rows):
-        return _of_list(_by_row(rows))
-    if all(map(_are_columns, rows)):  # batches one behind another
-        return _of_list([row for batch in rows for row in _by_row(batch)])
-    if all(map(_are_parallel, rows)):
+    if all(map(is_batch_of_one, rows)):
+        return _of_list(unbatched(rows))
+    if are_columns(rows):
+        return _of_list(by_row(rows))
+    if all(map(are_columns, rows)):  # batches one behind another
+        return _of_list([row for batch in rows for row in by_row(batch)])
+    if all(map(are_parallel, rows)):
         rows = [list(zip(*row, strict=True)) for row in rows]
     if isinstance(first[0], list):
-        return _Table("decoded predictions", _decoded(rows))
-    if _are_images(row[0] for row in rows if isinstance(row, list) and row):
-        return _Table("rows", _unnamed(rows))
+        return _Table("decoded predictions", decoded_columns(rows))
+    if are_images(row[0] for row in rows if isinstance(row, list) and row):
+        return _Table("rows", unnamed_columns(rows))
     if len({type(value) is str for value in first}) == 2:
-        return _Table("rows", _unnamed(rows))
+        return _Table("rows", unnamed_columns(rows))
     shape = "ranked classes" if isinstance(first[0], str | int) else "scores"
-    return _Table(shape, {_PREDICTION: rows})
-
-
-def _are_columns(lists: Any) -> bool:
-    """Say whether lists hold the names of images, and what belongs to each, in a list of its own: [names, classes]."""
-    if not isinstance(lists, list) or not all(isinstance(one, list) and len(one) > 1 for one in lists):
-        return False
-    are_names = [_are_images(one) for one in lists]
-    return 1 < len(lists) <= _MOST_LISTS and len(set(map(len, lists))) == 1 and sum(are_names) == 1
-
-
-def _by_row(columns: Sequence[Sequence[Any]]) -> list[list[Any]]:
-    """Return a list a row, the image first."""
-    ordered = sorted(columns, key=lambda one: not _are_images(one))
-    return [list(row) for row in zip(*ordered, strict=True)]
-
-
-def _records(rows: list[Any]) -> dict[str, list[Any]]:
-    """Make columns of records: the union of their keys, since a failed image's record may have others."""
-    records = [row if isinstance(row, dict) else {} for row in rows]
-    headers = dict.fromkeys(key for record in records for key in record)
-    columns: dict[str, list[Any]] = {}
-    for header in headers:
-        values = _unbatched([record.get(header) for record in records])
-        first = next((value for value in values if value), None)
-        if is_by_class(first):
-            columns |= _best_by_class(header, values)
-        elif _holds_pairs(first):
-            decoded = _decoded([value or [] for value in values])
-            columns |= {f"{header}.{'class' if inner == 'wnid' else inner}": lists for inner, lists in decoded.items()}
-        else:
-            columns |= {header: values}
-    return columns
-
-
-def _holds_pairs(value: Any) -> bool:
-    """Say whether a value is ranks of (class, score) or (wnid, name, score), as Keras decodes them."""
-    return isinstance(value, list) and all(
-        isinstance(one, list | tuple)
-        and len(one) in (2, 3)
-        and isinstance(one[0], str | int)
-        and isinstance(one[-1], float)
-        for one in value
-    )
-
-
-def _best_by_class(header: str, rows: Sequence[Any]) -> dict[str, list[Any]]:
-    """Return the class of the largest score in each {class: score}, and the score; none where one is NaN."""
-    prefix = f"{header}." if header else ""
-    scores = [{key: score_of(one) for key, one in row.items()} if isinstance(row, dict) else {} for row in rows]
-    best = [max(row.items(), key=lambda pair: pair[1] or 0) if row else (None, None) for row in scores]
-    broken = [any(score != score for score in row.values()) for row in scores]
-    return {
-        f"{prefix}label": [None if nan else label for nan, (label, _) in zip(broken, best, strict=True)],
-        f"{prefix}score": [score for _, score in best],
-    }
-
-
-def _accuracy_log(rows: list[Any]) -> _Table:
-    """Read MLPerf LoadGen's accuracy log: ``qsl_idx`` is the image's place, ``data`` its class in hexadecimal.
-
-    Source: the accuracy scripts of mlcommons/inference (vision/classification_and_detection/tools), which read int32,
-    int64 and float32 alike, as the submitter states.
-    """
-    records = [row for row in rows if isinstance(row, dict)]
-    texts = [str(record.get("data") or "") for record in records]
-    columns = {"image_id": [record.get("qsl_idx") for record in records], _PREDICTION: _from_hexadecimal(texts)}
-    return _Table("MLPerf accuracy log", columns)
-
-
-def _from_hexadecimal(texts: Sequence[str]) -> list[Any]:
-    """Return the first number of each text; the texts themselves where they are no bytes of numbers."""
-    try:
-        raw = [bytes.fromhex(text) for text in texts]
-    except ValueError:
-        return list(texts)
-    size = 8 if all(len(data) % 8 == 0 and data for data in raw) else 4
-    if not all(len(data) >= size for data in raw):
-        return list(texts)
-    first = b"".join(data[:size] for data in raw)
-    whole = np.frombuffer(first, dtype="<i8" if size == 8 else "<i4")
-    if ((whole >= 0) & (whole < _BEYOND_ANY_CLASS)).all():
-        return list(whole.tolist())
-    if size == 8:
-        return _from_hexadecimal([text[:8] for text in texts])
-    return [float(value) for value in np.frombuffer(first, dtype="<f4")]
-
-
-def _begins_with_headers(rows: list[Any]) -> bool:
-    """Say whether the first of several equally long rows only names the columns."""
-    headers = rows[0]
-    are_headers = isinstance(headers, list) and any(
-        isinstance(one, str) and meaning_of(one) is Meaning.NAME and not looks_like_image(one) for one in headers
-    )
-    if not are_headers or not all(isinstance(one, str) for one in headers) or len(rows) == 1:
-        return False
-    return all(isinstance(row, list) and len(row) == len(headers) for row in rows)
-
-
-def _unbatched(values: list[Any]) -> list[Any]:
-    """Return what batches of one image hold, where every value is such a batch or missing."""
-    filled = [value for value in values if value]
-    if not filled or not all(map(_is_batch_of_one, filled)):
-        return values
-    return [value[0] if value else None for value in values]
-
-
-def _is_batch_of_one(value: Any) -> bool:
-    """Say whether a value is the output for a batch of one image: its only list holds scores, lists or objects."""
-    inner = value[0] if isinstance(value, list) and len(value) == 1 else None
-    return isinstance(inner, list) and bool(inner) and all(isinstance(one, float | list | dict) for one in inner)
-
-
-def _ranked_records(rows: list[Any]) -> dict[str, list[Any]]:
-    """Make list columns of rows of ranked records, as pipelines return them: [{label, score}, ...]."""
-    lists = [row if isinstance(row, list) else [] for row in rows]
-    headers = dict.fromkeys(key for row in lists for record in row if isinstance(record, dict) for key in record)
-    return {
-        header: [[record.get(header) for record in row if isinstance(record, dict)] for row in lists]
-        for header in headers
-    }
-
-
-def _decoded(rows: list[Any]) -> dict[str, list[Any]]:
-    """Make list columns of rows of ranked (class, score) or, as Keras' decode_predictions, (wnid, name, score).
-
-    The score is what is no whole number; mostly it comes last.
-    """
-    lists = [row if isinstance(row, list) else [] for row in rows]
-    first = next(row for row in lists if row)[0]
-    score = next((i for i, part in enumerate(first) if isinstance(part, float)), max(1, len(first) - 1))
-    places = {"wnid": int(score == 0), "score": score}  # a name behind the wnid says less
-    return {
-        header: [
-            [item[i] if isinstance(item, list | tuple) and len(item) > i else None for item in row] for row in lists
-        ]
-        for header, i in places.items()
-    }
-
-
-def _are_parallel(row: Any) -> bool:
-    """Say whether a row holds its classes in one list and their scores in another: [[65, 9], [0.8, 0.1]]."""
-    if not isinstance(row, list) or len(row) != _CLASSES_AND_SCORES or not all(isinstance(it, list) for it in row):
-        return False
-    kinds = [{type(value) for value in it} for it in row]
-    return len(row[0]) == len(row[1]) and all(len(kind) == 1 for kind in kinds) and kinds.count({float}) == 1
-
-
-def _unnamed(rows: list[Any]) -> dict[str, list[Any]]:
-    """Make columns of rows that mix texts and numbers: [name, class, ...] without headers."""
-    lists = [row if isinstance(row, list) else [] for row in rows]
-    width = max(map(len, lists))
-    return {f"column {i + 1}": [row[i] if i < len(row) else None for row in lists] for i in range(width)}
+    return _Table(shape, {PREDICTION: rows})
 
 
 def _array(values: Sequence[Any]) -> pa.Array:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from imagenet_errors.problems import InputError
-from imagenet_errors.readers.fields import looks_like_image
+from imagenet_errors.readers.contents import looks_like_image
 from imagenet_errors.readers.formats import ENDINGS
 
 _PART = re.compile(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from imagenet_errors.readers.assemble import Columns
-from imagenet_errors.readers.fields import looks_like_image
+from imagenet_errors.readers.contents import looks_like_image
 from imagenet_errors.readers.headers import Meaning, meaning_of
 
 _SAYS = r"\s*[:=](?!\S*//)"

@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 from imagenet_errors.problems import InputError
 from imagenet_errors.readers.assemble import MOST_ROWS, Columns, assemble, read_columns, refuse_size
 from imagenet_errors.readers.columns import choose_roles
-from imagenet_errors.readers.fields import WIDE, fields_of, is_wnid, plain
+from imagenet_errors.readers.contents import is_wnid
+from imagenet_errors.readers.fields import WIDE, fields_of
 from imagenet_errors.readers.headers import Meaning, confidence_strength, meaning_of
+from imagenet_errors.readers.nested import plain
 from imagenet_errors.readers.numpy_files import array_in, arrow_column, read_array, read_header, refuse_objects
 from imagenet_errors.readers.opened import Opened, opened, refusing_damage
 from imagenet_errors.readers.raw import RawPredictions, ScoreSource

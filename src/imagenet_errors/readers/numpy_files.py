@@ -15,10 +15,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from imagenet_errors.problems import InputError
+from imagenet_errors.readers.array_files import ArrayFile
 from imagenet_errors.readers.assemble import CONFIDENCE_IS_NAN, NO_CLASS, Columns
 from imagenet_errors.readers.axis_tables import head_widths
 from imagenet_errors.readers.fields import POSITIONAL, WIDE
-from imagenet_errors.readers.opened import ArrayFile, Opened, opened, refusing_damage
+from imagenet_errors.readers.opened import Opened, opened, refusing_damage
 from imagenet_errors.readers.raw import RawPredictions, ScoreSource
 from imagenet_errors.readers.scores import PIECE_BYTES, ArrayScores, as_floats, rows_a_chunk
 

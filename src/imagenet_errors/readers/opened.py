@@ -5,7 +5,6 @@ libraries raise on damaged bytes becomes one message that a person can act on.""
 
 from __future__ import annotations
 
-import bz2
 import hashlib
 import io
 import lzma
@@ -19,18 +18,18 @@ import tempfile
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from imagenet_errors.files import MORE_ROOM, unwritable
 from imagenet_errors.problems import InputError, of_the_machine
+from imagenet_errors.readers.unpacking import UNPACKERS
 
 _HELD_UP_TO = 1 << 30
 """Bytes up to which a file is held in memory; of a larger one a copy of our own is mapped. The file itself never is: if
@@ -43,12 +42,6 @@ _ALIGNED = 64
 """Bytes of a cache line: the system copies a file twice as fast to where one begins."""
 ARRAY_START: bytes = np.lib.format.MAGIC_PREFIX
 """How an .npy file begins."""
-_ARRAY_HEAD = (1 << 21) + (1 << 17)
-"""Bytes of an .npy file that are kept: its header and the first block of rows, which tells what the others are."""
-_PACKED_PIECE = 1 << 14
-"""Bytes that are unpacked at once: to 16 MB at most."""
-_MOST_DEFLATED = 1032
-"""Bytes of text that a packed one can stand for at best; files that state more are cut short."""
 _ALWAYS_UNPACKED = 1 << 26
 _MOST_UNPACKED = 20
 """A packed text may unpack to 64 MB, a larger one to 20 times its size; predictions shrink to a tenth at best."""
@@ -103,7 +96,7 @@ class Opened:
     @property
     def packed_by(self) -> str:
         """The kind of compression that the file begins like; empty for none."""
-        return next((kind for kind, (magic, _) in _UNPACKERS.items() if self.head.startswith(magic)), "")
+        return next((kind for kind, (magic, _) in UNPACKERS.items() if self.head.startswith(magic)), "")
 
     def unpacked(self) -> Opened:
         """Return the file with its content unpacked.
@@ -114,7 +107,7 @@ class Opened:
             It is damaged, or unpacks to far more than predictions do.
         """
         limit = max(_ALWAYS_UNPACKED, _MOST_UNPACKED * len(self.content))
-        _, unpacker = _UNPACKERS[self.packed_by]
+        _, unpacker = UNPACKERS[self.packed_by]
         with refusing_damage(self.path):
             text = unpacker(self.content, limit)
         if text is None:
@@ -148,65 +141,6 @@ class Opened:
         return replace(self, content=memoryview(text), packed=self.content)
 
 
-def _gunzipped(packed: memoryview, limit: int) -> bytes | None:
-    """Return the text of all members, None if it is longer than the limit; zeros after a member are passed over.
-
-    Raises
-    ------
-    EOFError
-        The last member is cut short.
-    """
-    n_stated = int.from_bytes(packed[-4:], "little")  # of the last member; what no packing reaches was cut short
-    if limit < n_stated <= _MOST_DEFLATED * len(packed):
-        return None
-    pieces: list[bytes] = []
-    at, n_bytes = 0, 0
-    while at < len(packed):
-        unpack = zlib.decompressobj(wbits=31)
-        while not unpack.eof:
-            part = packed[at : at + _PACKED_PIECE]
-            if not len(part):
-                raise EOFError(_CUT_SHORT)
-            pieces.append(unpack.decompress(part))
-            at += len(part) - len(unpack.unused_data)
-            n_bytes += len(pieces[-1])
-            if n_bytes > limit:
-                return None
-        if at < len(packed) and not packed[at]:
-            at = len(packed) - len(bytes(packed[at:]).lstrip(b"\0"))
-    return b"".join(pieces)
-
-
-def _streamed(packed: memoryview, limit: int, start: Callable[[], Any]) -> bytearray | None:
-    """Return the text of streams that lie one behind another, None if it is longer than the limit."""
-    text, rest = bytearray(), packed
-    while len(rest):
-        unpack = start()
-        text += unpack.decompress(rest, limit + 1 - len(text))
-        if len(text) > limit:
-            return None
-        if not unpack.eof:
-            raise EOFError(_CUT_SHORT)
-        rest = unpack.unused_data.lstrip(b"\0")
-    return text
-
-
-def _from_zstd(packed: memoryview, limit: int) -> bytes | None:
-    with pa.input_stream(pa.py_buffer(packed), compression="zstd") as stream:
-        text = bytes(stream.read(limit + 1))
-    return None if len(text) > limit else text
-
-
-_CUT_SHORT = "compressed file ended before the end-of-stream marker was reached"
-_UNPACKERS: dict[str, tuple[bytes, Callable[[memoryview, int], bytes | bytearray | None]]] = {
-    "gzip": (b"\x1f\x8b", _gunzipped),
-    "bzip2": (b"BZh", lambda packed, limit: _streamed(packed, limit, bz2.BZ2Decompressor)),
-    "xz": (b"\xfd7zXZ", lambda packed, limit: _streamed(packed, limit, lzma.LZMADecompressor)),
-    "zstd": (b"\x28\xb5\x2f\xfd", _from_zstd),
-}
-"""Kind -> how its files begin, and what unpacks them up to a limit of bytes."""
-
-
 class _Stream(io.RawIOBase):
     """Reads a memoryview as a file."""
 
@@ -235,70 +169,6 @@ class _Stream(io.RawIOBase):
         return len(part)
 
 
-class ArrayFile:
-    """An .npy file that is read and hashed a block at a time: what is hashed are the bytes that were handed out.
-
-    ``start``: its first bytes, read once and kept, for they are looked at before the others. ``sha256``: of all bytes;
-    empty before :meth:`blocks` was gone through to its end.
-    """
-
-    def __init__(self, path: Path, file: io.FileIO, n_bytes: int) -> None:
-        self.path = path
-        self.n_bytes = n_bytes
-        self.start = file.read(_ARRAY_HEAD)
-        self.sha256 = ""
-        self._file = file
-
-    def blocks(self, sizes: Sequence[int]) -> Iterator[memoryview]:
-        """Yield the file in blocks of these sizes in bytes, its size together; each is gone with the next.
-
-        Raises
-        ------
-        InputError
-            The file was cut short meanwhile, or its bytes are others than those of an earlier pass.
-        """
-        digest, n_read = hashlib.sha256(), 0
-        memory = _cache_aligned(max(sizes))
-        for size in sizes:
-            block = memory[:size]
-            self._read_into(block, n_read)
-            n_read += size
-            digest.update(block)
-            yield block.toreadonly()
-        if self.sha256 not in ("", digest.hexdigest()):
-            raise changed(self.path)
-        self.sha256 = digest.hexdigest()
-
-    def _read_into(self, block: memoryview, at: int) -> None:
-        known = self.start[at : at + len(block)]
-        block[: len(known)] = known
-        left = block[len(known) :]
-        self._file.seek(at + len(known))
-        while len(left):
-            n_new = self._file.readinto(left)
-            if not n_new:
-                raise changed(self.path)
-            left = left[n_new:]
-
-
-@contextmanager
-def opened_array(path: Path) -> Iterator[ArrayFile | None]:
-    """Open an .npy file to read it a block at a time; None of any other file.
-
-    Raises
-    ------
-    InputError
-        As of :func:`opened`.
-    """
-    if not path.is_file():  # what is read of a pipe is gone from it
-        yield None
-        return
-    with _unchanged(path) as (file, facts):
-        is_array = file.read(len(ARRAY_START)) == ARRAY_START
-        file.seek(0)
-        yield ArrayFile(path, file, facts.st_size) if is_array else None
-
-
 @contextmanager
 def opened(path: Path) -> Iterator[Opened]:
     """Read a file once.
@@ -308,12 +178,12 @@ def opened(path: Path) -> Iterator[Opened]:
     InputError
         There is none, it is a folder, a terminal or a pipe without a writer, or it changed while it was read.
     """
-    with _unchanged(path) as (file, facts):
+    with unchanged(path) as (file, facts):
         yield Opened(path, memoryview(_content(file, facts, path)))
 
 
 @contextmanager
-def _unchanged(path: Path) -> Iterator[tuple[io.FileIO, os.stat_result]]:
+def unchanged(path: Path) -> Iterator[tuple[io.FileIO, os.stat_result]]:
     """Open a file, and refuse it in the end if it changed meanwhile."""
     try:
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
@@ -363,14 +233,14 @@ def _content(file: io.FileIO, facts: os.stat_result, path: Path) -> bytes | mmap
 
 def _array_file(file: io.FileIO, n_bytes: int) -> memoryview:
     """Return a file of numbers in memory of numpy's, which has large pages: that halves the time to read it."""
-    content = _cache_aligned(n_bytes)
+    content = cache_aligned(n_bytes)
     n_read = 0
     while n_new := file.readinto(content[n_read:]):
         n_read += n_new
     return content[:n_read].toreadonly()
 
 
-def _cache_aligned(n_bytes: int) -> memoryview:
+def cache_aligned(n_bytes: int) -> memoryview:
     """Return memory that begins where a cache line does, with whatever is in it."""
     memory = np.empty(n_bytes + _ALIGNED, dtype=np.uint8)
     start = -memory.__array_interface__["data"][0] % _ALIGNED

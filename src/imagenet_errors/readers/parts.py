@@ -16,10 +16,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from imagenet_errors.problems import InputError, counted
+from imagenet_errors.readers.array_files import opened_array
 from imagenet_errors.readers.assemble import Columns, read_columns
 from imagenet_errors.readers.formats import raw_of
 from imagenet_errors.readers.model_files import ModelFiles
-from imagenet_errors.readers.opened import Opened, opened, opened_array
+from imagenet_errors.readers.opened import Opened, opened
 from imagenet_errors.readers.raw import RawPredictions, ScoreSource
 
 _LINE = re.compile(r"(?P<prob>\d*\.\d+(?:e-?\d+)?)\s+(?P<label>\S.*)|(?P<index>\S+)\s+(?P<after>\d*\.\d+)")

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from imagenet_errors.readers.opened import ArrayFile
+from imagenet_errors.readers.array_files import ArrayFile
 
 
 class ScoreSource(Protocol):

@@ -21,10 +21,12 @@ from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.assemble import Columns
 from imagenet_errors.readers.columns import image_names
-from imagenet_errors.readers.fields import Content, fields_of, is_positional, looks_like_image, plain
+from imagenet_errors.readers.contents import Content, looks_like_image
+from imagenet_errors.readers.fields import fields_of, is_positional
 from imagenet_errors.readers.formats import columns_of, recognised
 from imagenet_errors.readers.headers import Meaning, is_unlabelled, meaning_of, words_of
 from imagenet_errors.readers.label_text import label_texts
+from imagenet_errors.readers.nested import plain
 from imagenet_errors.readers.opened import Opened, opened
 from imagenet_errors.readers.values import class_indices, has_no_value, numbers, to_numpy
 

@@ -7,19 +7,11 @@ from imagenet_errors.chain import COUNTS_AS, ERROR_TYPES
 from imagenet_errors.datasets import load_dataset
 from imagenet_errors.evidence.superclasses import load_superclasses
 from imagenet_errors.labels import imagenet_1k
+from imagenet_errors.report.page.bars import bars, calibration, count_texts
+from imagenet_errors.report.page.headline import headline_of, in_words
+from imagenet_errors.report.page.model_table import model_rows
 from imagenet_errors.report.page.scatter import panels
-from imagenet_errors.report.page.views import (
-    Setting,
-    bars,
-    calibration,
-    confusions,
-    count_texts,
-    headline_of,
-    in_words,
-    model_rows,
-    model_view,
-    run_view,
-)
+from imagenet_errors.report.page.views import Setting, confusions, model_view, run_view
 from imagenet_errors.report.points import BOUNDED, EXACT, UNKNOWN, Points, points_of_run
 from imagenet_errors.runs.tables import load_run_tables
 

@@ -35,10 +35,11 @@ from imagenet_errors.report.page.explained import (
     verdicts_of,
 )
 from imagenet_errors.report.page.explorer import MOST_GROUPS, Shown, shown_cases
+from imagenet_errors.report.page.model_table import MODEL_COLUMNS, model_rows, told_types
 from imagenet_errors.report.page.parts import MOST_COMPARED, PageFacts, PageParts, make_parts
 from imagenet_errors.report.page.pictures import NO_PICTURES, Pictures, find_pictures, pictures_for
 from imagenet_errors.report.page.scatter import panels, severe_slopes
-from imagenet_errors.report.page.views import MODEL_COLUMNS, Setting, model_rows, run_view, told_types
+from imagenet_errors.report.page.views import Setting, run_view
 from imagenet_errors.report.points import (
     FACTS,
     Points,

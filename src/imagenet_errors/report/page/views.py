@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -16,126 +15,20 @@ from imagenet_errors.datasets import Dataset
 from imagenet_errors.evidence.superclasses import Superclasses
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR, Strata, class_average, strata
-from imagenet_errors.problems import counted
 from imagenet_errors.report.comparison import Consensus, consensus
 from imagenet_errors.report.factors import FactorRates, Factors, factor_rates
 from imagenet_errors.report.fits import fit_line
 from imagenet_errors.report.fix_first import Excess, Lead, Severities, Situation, excesses, leads, not_worth
 from imagenet_errors.report.looks import SEVERE, Look, looks
+from imagenet_errors.report.page.bars import Bar, Calibration, bars, calibration, count_texts
+from imagenet_errors.report.page.headline import Headline, headline_of
 from imagenet_errors.report.page.scatter import Mark, Panel, marks
 from imagenet_errors.report.points import BOUNDED, EXACT, UNKNOWN, Points, comparable, is_like_published
 from imagenet_errors.runs.tables import NOT_EVALUATED, RunTables
 
 N_CONFUSIONS = 6
 N_RANKED = 8
-N_BINS = 10
 _CODE = 1 << 15
-_NUMBERS = (
-    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
-    *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"),
-)
-
-
-class Headline(msgspec.Struct, frozen=True):
-    """``claim`` continues the model's name; the counts share out its errors by what they count as.
-
-    ``n_open`` errors are of types that depend on missing evidence, ``open_types``; then ``severe`` lies between
-    ``severe_low`` and ``severe_high``, and ``minor`` and ``explained`` count the types that are exact.
-    """
-
-    claim: str
-    n_images: int
-    n_errors: int
-    right: int
-    minor: int
-    explained: int
-    severe: int
-    severe_low: int
-    severe_high: int
-    open_types: tuple[str, ...] = ()
-    n_open: int = 0
-
-
-def headline_of(points: Points, model: int) -> Headline:
-    """Sum up one model's counts over all images."""
-    counts, state = points.counts[model, 0], points.state[model]
-    sums = dict.fromkeys(("right", "minor", "explained", "wrong"), 0)
-    for place, name in enumerate(ERROR_TYPES):
-        if name != "correct" and state[place] == EXACT:
-            sums[COUNTS_AS[name]] += int(counts[place])
-    place = ERROR_TYPES.index(SEVERE)
-    severe, high = int(counts[place]), int(points.most[model, 0, place])
-    low = 0 if state[place] == UNKNOWN else int(points.least[model, 0, place])
-    n_errors, is_open = int(counts[IS_TOP1_ERROR].sum()), state != EXACT
-    return Headline(
-        claim=_claim(severe, n_errors) if state[place] == EXACT else _open_claim(low, high, n_errors),
-        n_images=int(counts.sum()),
-        n_errors=n_errors,
-        right=sums["right"],
-        minor=sums["minor"],
-        explained=sums["explained"],
-        severe=severe,
-        severe_low=low,
-        severe_high=high,
-        open_types=tuple(name for name, hangs in zip(ERROR_TYPES, is_open, strict=True) if hangs),
-        n_open=int(counts[is_open].sum()),
-    )
-
-
-def _claim(n_severe: int, n_errors: int) -> str:
-    if not n_errors:
-        return "makes no error on these images"
-    if n_errors == 1:
-        return "makes a single error, and it is severe" if n_severe else "makes a single error, and it is not severe"
-    return f"makes {counted(n_errors, 'error')}; {in_words(n_severe / n_errors)} severe"
-
-
-def _open_claim(low: int, high: int, n_errors: int) -> str:
-    """Return the claim where it depends on missing evidence how many errors are severe."""
-    if n_errors < 2:
-        return _claim(high, n_errors) if not high else "makes a single error, which may be severe"
-    most = f"{high / n_errors:.0%}"
-    share = f"between {low / n_errors:.0%} and {most} are" if low else f"at most {most} are"
-    return f"makes {counted(n_errors, 'error')}; {share} severe"
-
-
-def in_words(share: float) -> str:
-    """Return a share as people say it, with its verb: ``"about one in three is"``, ``"most are"``."""
-    if share <= 0:
-        return "none is"
-    if share >= 0.995:
-        return "nearly all are" if share < 1 else "all are"
-    for least, words in (
-        (0.8, "most are"),
-        (0.7, "about three in four are"),
-        (0.58, "about two in three are"),
-        (0.42, "about half are"),
-        (0.36, "about two in five are"),
-    ):
-        if share > least:
-            return words
-    if share < 0.05:
-        return "hardly any are" if share < 0.01 else f"about {round(100 * share)} in a hundred are"
-    return f"about one in {_NUMBERS[round(1 / share)]} is"
-
-
-class Segment(msgspec.Struct, frozen=True):
-    """A part of a bar; ``is_open``: its ``text`` gives bounds, since evidence was missing."""
-
-    look: Look
-    count: int
-    share: float
-    text: str
-    is_open: bool = False
-
-
-class Bar(msgspec.Struct, frozen=True):
-    """A group's top-1 errors by type."""
-
-    group: str
-    n_images: int
-    n_errors: int
-    segments: tuple[Segment, ...]
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -316,20 +209,6 @@ def _lower_bounds(state: NDArray[np.int8]) -> frozenset[str]:
     return frozenset(name for name, of in forgives.items() if kinds & set(of))
 
 
-def bars(points: Points, model: int) -> tuple[Bar, ...]:
-    """Return a bar for each group out of one model's counts."""
-    told, is_open = count_texts(points, model), points.is_open[model].tolist()
-    shown = []
-    for group, (row, texts) in enumerate(zip(points.counts[model].tolist(), told, strict=True)):
-        parts = [(place, count) for place, count in enumerate(row) if count and looks()[place].name != "correct"]
-        n_errors = sum(count for _, count in parts)
-        segments = tuple(
-            Segment(looks()[place], count, count / n_errors, texts[place], is_open[place]) for place, count in parts
-        )
-        shown.append(Bar(points.groups[group], sum(row), n_errors, segments))
-    return tuple(shown)
-
-
 def _rows(setting: Setting, model: int) -> tuple[Row, ...]:
     ours, not_run = setting.ours, setting.run.manifest.stages_not_run
     counts = zip(*count_texts(ours, model), strict=True)
@@ -352,25 +231,6 @@ def _share_texts(points: Points, model: int, among: NDArray[np.bool_]) -> list[s
         count, least, most = (f"{100 * number / total:.1f}" for number in numbers)
         told.append({EXACT: f"{count}%", BOUNDED: f"{least}–{most}%", UNKNOWN: f"≤ {most}%"}[state])
     return told
-
-
-def count_texts(points: Points, model: int) -> list[list[str]]:
-    """Return a model's counts for people, by group and type."""
-    state = points.state[model].tolist()
-    counts, least, most = (bound[model].tolist() for bound in (points.counts, points.least, points.most))
-    groups = zip(counts, least, most, strict=True)
-    return [[_count_text(*told) for told in zip(state, *bounds, most[0], strict=True)] for bounds in groups]
-
-
-def _count_text(state: int, count: int, least: int, most: int, most_of_all: int) -> str:
-    """Return a count for people: ``723``, ``506–723`` between its bounds, or ``≤ 723``."""
-    if not most and state == UNKNOWN:  # of a group it may be none although the stage ran
-        return "0" if most_of_all else "not run"
-    if state == EXACT:
-        return f"{count:,}"
-    if state == BOUNDED:
-        return f"{least:,}–{most:,}"
-    return f"≤ {most:,}"
 
 
 def _group_accuracies(setting: Setting, model: int) -> tuple[GroupAccuracy, ...]:
@@ -414,53 +274,6 @@ def confusions(run: RunTables, model: int, *, most: int) -> dict[str, list[Confu
         rows = zip(label.tolist(), prediction.tolist(), counts[chosen].tolist(), strict=True)
         found[name] = [Confusion(*row) for row in rows]
     return found
-
-
-class Bin(msgspec.Struct, frozen=True):
-    """Answers of like confidence: ``low`` to ``high``, how many of each error type (shares of the bin's answers)."""
-
-    low: float
-    high: float
-    n_answers: int
-    mean_confidence: float
-    share_right: float
-    segments: tuple[Segment, ...]
-
-
-class Calibration(msgspec.Struct, frozen=True):
-    """Confidence against being right: by bins, and the mean gap (expected calibration error) by accepted labels.
-
-    Source: Guo et al. 2017 (expected calibration error).
-    """
-
-    bins: tuple[Bin, ...]
-    gap: float
-
-
-def calibration(run: RunTables, model: int) -> Calibration | None:
-    """Return one model's calibration; None where it gave no confidences, or scores that are no probabilities."""
-    confidence, error_type = run.confidence[model].astype(np.float64), run.error_type[model]
-    known = np.isfinite(confidence) & (error_type != NOT_EVALUATED)
-    confidence, error_type = confidence[known], error_type[known].astype(np.int64)
-    if not len(confidence) or confidence.min() < 0 or confidence.max() > 1:
-        return None
-    place = np.minimum((confidence * N_BINS).astype(np.int64), N_BINS - 1)
-    n_types = len(ERROR_TYPES)
-    counts = np.bincount(place * n_types + error_type, minlength=N_BINS * n_types).reshape(N_BINS, n_types)
-    sums = np.bincount(place, weights=confidence, minlength=N_BINS)
-    is_right = np.array([COUNTS_AS[name] == "right" for name in ERROR_TYPES])
-    bins = tuple(_bin(number, row, sums[number], is_right) for number, row in enumerate(counts) if row.sum())
-    gap = sum(each.n_answers * abs(each.share_right - each.mean_confidence) for each in bins) / len(confidence)
-    return Calibration(bins, gap)
-
-
-def _bin(number: int, counts: NDArray[np.int64], total: float, is_right: NDArray[np.bool_]) -> Bin:
-    n = int(counts.sum())
-    parts = zip(looks(), counts.tolist(), strict=True)
-    segments = tuple(
-        Segment(look, count, count / n, f"{count:,}") for look, count in parts if count and look.name != "correct"
-    )
-    return Bin(number / N_BINS, (number + 1) / N_BINS, n, total / n, float(counts[is_right].sum() / n), segments)
 
 
 class RunView(msgspec.Struct, frozen=True):
@@ -508,49 +321,3 @@ def run_view(setting: Setting) -> RunView | None:
         consensus=agreed,
         n_nearly_all=len(agreed.nearly_all) if agreed.n_models >= 3 else 0,
     )
-
-
-class ModelRow(msgspec.Struct, frozen=True):
-    """One row of the table of models: figures as text with what they sort by, facts, and a bar."""
-
-    name: str
-    place: int | None
-    cells: tuple[tuple[str, float], ...]
-    facts: dict[str, str]
-    bar: Bar
-
-    @property
-    def told_facts(self) -> str:
-        """The facts in a line; a family beside a group of its own adds nothing (cnn: ResNet, CNN)."""
-        told = [text for name, text in self.facts.items() if name != "arch_family" or "arch_group" not in self.facts]
-        return ", ".join(dict.fromkeys(told))
-
-
-MODEL_COLUMNS = ("top-1", "MLA", "errors")
-
-
-def told_types(points: Points) -> tuple[str, ...]:
-    """Return the error types that have a column in the table of models: those of which anything is known."""
-    is_known = (points.most[:, 0] > 0).any(axis=0) | (points.state != UNKNOWN).any(axis=0)
-    return tuple(name for name, known in zip(ERROR_TYPES, is_known, strict=True) if known and name != "correct")
-
-
-def model_rows(points: Points, facts: Sequence[dict[str, str]], *, places: bool) -> list[ModelRow]:
-    """Return a row for each model, the highest MLA first: top-1, MLA, errors, and the count of each of ``told_types``
-    (-1: not known).
-    """
-    n_errors = points.counts[:, 0][:, IS_TOP1_ERROR].sum(axis=1)
-    types = told_types(points)
-    rows = []
-    for model, name in enumerate(points.models):
-        top1, mla = float(points.top1[model, 0]), float(points.mla[model, 0])
-        cells = [_percent_cell(top1), _percent_cell(mla), (f"{n_errors[model]:,}", float(n_errors[model]))]
-        told, counts = count_texts(points, model)[0], points.counts[model, 0].tolist()
-        cells += [(told[place], float(counts[place])) for place in map(ERROR_TYPES.index, types)]
-        bar = bars(points, model)[0]
-        rows.append(ModelRow(name, model if places else None, tuple(cells), facts[model], bar))
-    return sorted(rows, key=lambda row: -row.cells[MODEL_COLUMNS.index("MLA")][1])
-
-
-def _percent_cell(value: float) -> tuple[str, float]:
-    return (f"{value:.1f}%", value) if np.isfinite(value) else ("–", -1.0)
