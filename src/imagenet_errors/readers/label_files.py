@@ -27,7 +27,7 @@ from imagenet_errors.prepared import prepared, stamp
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.class_lists import class_list_names, is_class_list
 from imagenet_errors.readers.coco import coco_columns, is_coco
-from imagenet_errors.readers.fields import looks_like_image
+from imagenet_errors.readers.contents import looks_like_image
 from imagenet_errors.readers.formats import columns_of
 from imagenet_errors.readers.label_tables import read_labels
 from imagenet_errors.readers.label_text import label_texts

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from imagenet_errors.labels import LabelSpace
 from imagenet_errors.problems import InputError, counted
 from imagenet_errors.readers.assemble import Columns
-from imagenet_errors.readers.fields import POSITIONAL, fields_of, looks_like_image
+from imagenet_errors.readers.contents import looks_like_image
+from imagenet_errors.readers.fields import POSITIONAL, fields_of
 from imagenet_errors.readers.tables import Column, Kind, conformed
 from imagenet_errors.readers.values import numbers, to_numpy
 from imagenet_errors.tables import Ragged

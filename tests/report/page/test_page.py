@@ -212,6 +212,22 @@ def test_a_model_without_errors_has_a_page_too(val_images, tmp_path):
     assert page.book["images"]["names"] == []
 
 
+@pytest.mark.parametrize("n_models", [1, 2, 5])
+def test_models_that_were_evaluated_on_no_image_have_a_page_too(n_models, tmp_path):
+    from imagenet_errors.evaluation import evaluate
+    from toy import inputs_of
+
+    names = ["ILSVRC2012_val_00000001.JPEG", "ILSVRC2012_val_00000002.JPEG"]
+    (tmp_path / "labels.csv").write_text(f"file_name,labels,problematic\n{names[0]},65,1\n{names[1]},970,1\n")
+    files = [tmp_path / f"net{number}.csv" for number in range(n_models)]
+    for file in files:
+        file.write_text(f"file_name,prediction\n{names[0]},65\n{names[1]},3\n")
+    evaluate(files, inputs_of(str(tmp_path / "labels.csv")), tmp_path / "run", rules=ReadRules(check_order=False))
+    page = Page(write_report(ReportRequest(tmp_path / "run")).path)
+    assert "net0 was evaluated on no image." in page.plain
+    assert "nan" not in page.plain
+
+
 @pytest.mark.parametrize(
     ("package", "arguments"),
     [

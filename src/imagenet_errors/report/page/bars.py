@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from imagenet_errors.chain import COUNTS_AS, ERROR_TYPES
+from imagenet_errors.measure import IS_TOP1_ERROR
 from imagenet_errors.report.looks import Look, looks
 from imagenet_errors.report.points import BOUNDED, EXACT, UNKNOWN, Points
 from imagenet_errors.runs.tables import NOT_EVALUATED, RunTables
@@ -52,18 +53,35 @@ def count_texts(points: Points, model: int) -> list[list[str]]:
     state = points.state[model].tolist()
     counts, least, most = (bound[model].tolist() for bound in (points.counts, points.least, points.most))
     groups = zip(counts, least, most, strict=True)
-    return [[_count_text(*told) for told in zip(state, *bounds, most[0], strict=True)] for bounds in groups]
+    return [[_count_text(*told) for told in zip(state, *bounds, strict=True)] for bounds in groups]
 
 
-def _count_text(state: int, count: int, least: int, most: int, most_of_all: int) -> str:
-    """Return a count for people: ``723``, ``506–723`` between its bounds, or ``≤ 723``."""
-    if not most and state == UNKNOWN:  # of a group it may be none although the stage ran
-        return "0" if most_of_all else "not run"
-    if state == EXACT:
+def _count_text(state: int, count: int, least: int, most: int) -> str:
+    """Return a count for people: ``723``, ``506–723`` between its bounds, or ``≤ 723``; at most none is none."""
+    if state == EXACT or not most:
         return f"{count:,}"
     if state == BOUNDED:
         return f"{least:,}–{most:,}"
     return f"≤ {most:,}"
+
+
+def share_texts(points: Points, model: int, among: NDArray[np.bool_]) -> list[str]:
+    """Return the share of each type in the errors of some types (bool [T]) for people, between bounds if it has any.
+
+    Where it is not known how many such errors there are, since another error may be none, the share is about so much.
+    """
+    is_whole = bool((points.state[model][IS_TOP1_ERROR & ~among] == EXACT).all())
+    bounds = (bound[model, 0].tolist() for bound in (points.counts, points.least, points.most))
+    total = int(points.counts[model, 0, among].sum())
+    told = []
+    for is_among, state, *numbers in zip(among.tolist(), points.state[model].tolist(), *bounds, strict=True):
+        if not is_among or not total:
+            told.append("–")
+            continue
+        count, least, most = (f"{100 * number / total:.1f}" for number in numbers)
+        exact = f"{count}%" if is_whole else f"~ {count}%"
+        told.append({BOUNDED: f"{least}–{most}%", UNKNOWN: f"≤ {most}%"}.get(state, exact) if is_whole else exact)
+    return told
 
 
 class Bin(msgspec.Struct, frozen=True):

@@ -10,6 +10,7 @@ import numpy as np
 from imagenet_errors.chain import ERROR_TYPES
 from imagenet_errors.measure import IS_TOP1_ERROR
 from imagenet_errors.report.page.bars import Bar, bars, count_texts
+from imagenet_errors.report.page.headline import lower_bounds
 from imagenet_errors.report.points import UNKNOWN, Points
 
 MODEL_COLUMNS = ("top-1", "MLA", "errors")
@@ -46,7 +47,8 @@ def model_rows(points: Points, facts: Sequence[dict[str, str]], *, places: bool)
     rows = []
     for model, name in enumerate(points.models):
         top1, mla = float(points.top1[model, 0]), float(points.mla[model, 0])
-        cells = [_percent_cell(top1), _percent_cell(mla), (f"{n_errors[model]:,}", float(n_errors[model]))]
+        sign = "≥ " if "mla" in lower_bounds(points.state[model]) else ""
+        cells = [_percent_cell(top1), _percent_cell(mla, sign), (f"{n_errors[model]:,}", float(n_errors[model]))]
         told, counts = count_texts(points, model)[0], points.counts[model, 0].tolist()
         cells += [(told[place], float(counts[place])) for place in map(ERROR_TYPES.index, types)]
         bar = bars(points, model)[0]
@@ -54,5 +56,5 @@ def model_rows(points: Points, facts: Sequence[dict[str, str]], *, places: bool)
     return sorted(rows, key=lambda row: -row.cells[MODEL_COLUMNS.index("MLA")][1])
 
 
-def _percent_cell(value: float) -> tuple[str, float]:
-    return (f"{value:.1f}%", value) if np.isfinite(value) else ("–", -1.0)
+def _percent_cell(value: float, sign: str = "") -> tuple[str, float]:
+    return (f"{sign}{value:.1f}%", value) if np.isfinite(value) else ("–", -1.0)

@@ -20,10 +20,10 @@ from imagenet_errors.report.factors import FactorRates, Factors, factor_rates
 from imagenet_errors.report.fits import fit_line
 from imagenet_errors.report.fix_first import Excess, Lead, Severities, Situation, excesses, leads, not_worth
 from imagenet_errors.report.looks import SEVERE, Look, looks
-from imagenet_errors.report.page.bars import Bar, Calibration, bars, calibration, count_texts
-from imagenet_errors.report.page.headline import Headline, headline_of
+from imagenet_errors.report.page.bars import Bar, Calibration, bars, calibration, count_texts, share_texts
+from imagenet_errors.report.page.headline import Headline, headline_of, lower_bounds
 from imagenet_errors.report.page.scatter import Mark, Panel, marks
-from imagenet_errors.report.points import BOUNDED, EXACT, UNKNOWN, Points, comparable, is_like_published
+from imagenet_errors.report.points import Points, comparable, is_like_published
 from imagenet_errors.runs.tables import NOT_EVALUATED, RunTables
 
 N_CONFUSIONS = 6
@@ -184,7 +184,7 @@ def model_view(setting: Setting, model: int) -> ModelView:
         mla=accuracies["mla"],
         mla_minor=accuracies["mla_minor"],
         mla_explained=accuracies["mla_explained"],
-        lower_bounds=_lower_bounds(ours.state[model]),
+        lower_bounds=lower_bounds(ours.state[model]),
         groups=_group_accuracies(setting, model),
         bars=bars(ours, model),
         rows=_rows(setting, model),
@@ -202,35 +202,14 @@ def model_view(setting: Setting, model: int) -> ModelView:
     )
 
 
-def _lower_bounds(state: NDArray[np.int8]) -> frozenset[str]:
-    """Return the accuracies that forgive types which depend on missing evidence: with it they would be higher."""
-    forgives = {"mla": ("right",), "mla_minor": ("right", "minor"), "mla_explained": ("right", "minor", "explained")}
-    kinds = {COUNTS_AS[name] for name, how in zip(ERROR_TYPES, state, strict=True) if how != EXACT}
-    return frozenset(name for name, of in forgives.items() if kinds & set(of))
-
-
 def _rows(setting: Setting, model: int) -> tuple[Row, ...]:
     ours, not_run = setting.ours, setting.run.manifest.stages_not_run
     counts = zip(*count_texts(ours, model), strict=True)
-    of_top1, of_multi_label = (_share_texts(ours, model, among) for among in (IS_TOP1_ERROR, IS_MULTI_LABEL_ERROR))
+    of_top1, of_multi_label = (share_texts(ours, model, among) for among in (IS_TOP1_ERROR, IS_MULTI_LABEL_ERROR))
     return tuple(
         Row(look, of_groups, top1, multi_label, not_run.get(look.name, ""))
         for look, of_groups, top1, multi_label in zip(looks(), counts, of_top1, of_multi_label, strict=True)
     )
-
-
-def _share_texts(points: Points, model: int, among: NDArray[np.bool_]) -> list[str]:
-    """Return the share of each type in the errors of some types (bool [T]) for people, between bounds if it has any."""
-    bounds = (bound[model, 0].tolist() for bound in (points.counts, points.least, points.most))
-    total = int(points.counts[model, 0, among].sum())
-    told = []
-    for is_among, state, *numbers in zip(among.tolist(), points.state[model].tolist(), *bounds, strict=True):
-        if not is_among or not total:
-            told.append("–")
-            continue
-        count, least, most = (f"{100 * number / total:.1f}" for number in numbers)
-        told.append({EXACT: f"{count}%", BOUNDED: f"{least}–{most}%", UNKNOWN: f"≤ {most}%"}[state])
-    return told
 
 
 def _group_accuracies(setting: Setting, model: int) -> tuple[GroupAccuracy, ...]:
@@ -284,8 +263,8 @@ class RunView(msgspec.Struct, frozen=True):
     """
 
     n_models: int
-    mla_low: float
-    mla_high: float
+    mla_low: float | None
+    mla_high: float | None
     n_errors_low: int
     n_errors_high: int
     severe: tuple[str, ...]
@@ -300,17 +279,18 @@ class RunView(msgspec.Struct, frozen=True):
 def run_view(setting: Setting) -> RunView | None:
     """Gather what the page says of all models; None for a single one."""
     ours = setting.ours
+    mla = ours.mla[:, 0]
     if len(ours) < 2:
         return None
-    mla, shares = ours.mla[:, 0], ours.portions(setting.severe, among="multi_label")
+    shares = ours.portions(setting.severe, among="multi_label")
     n_errors = ours.counts[:, 0][:, IS_TOP1_ERROR].sum(axis=1)
     fit = fit_line(mla, shares) if len(ours) >= 5 else None
     agreed = consensus(setting.run)
-    known = shares[np.isfinite(shares)]
+    known, known_mla = (values[np.isfinite(values)] for values in (shares, mla))
     return RunView(
         n_models=len(ours),
-        mla_low=float(np.nanmin(mla)),
-        mla_high=float(np.nanmax(mla)),
+        mla_low=float(known_mla.min()) if len(known_mla) else None,
+        mla_high=float(known_mla.max()) if len(known_mla) else None,
         n_errors_low=int(n_errors.min()),
         n_errors_high=int(n_errors.max()),
         severe=setting.severe,
