@@ -69,11 +69,15 @@ def program(monkeypatch, capsys):
 
     def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["imagenet-errors", *map(str, arguments)])
+        before = dict(os.environ)
         try:
             cli.main()
             status = 0
         except SystemExit as ended:
             status = int(ended.code or 0)
+        finally:  # --offline and --jobs are told to the rest of the process, which a program of its own ends with
+            os.environ.clear()
+            os.environ.update(before)
         said = capsys.readouterr()
         return Answer(status, said.out, said.err)
 
