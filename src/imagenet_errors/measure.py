@@ -6,7 +6,7 @@ Source: Shankar et al. 2020 (multi-label accuracy, averaged per class); Peychev 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import LazyLoader, find_spec, module_from_spec
 from typing import Any
@@ -19,11 +19,12 @@ from imagenet_errors.labels import LabelSpace
 from imagenet_errors.shipped import needs
 from imagenet_errors.tables import Ragged
 
-_FORGIVEN = {
+FORGIVEN = {
     "mla": ("right",),
     "mla_minor": ("right", "minor"),
     "mla_explained": ("right", "minor", "explained"),
 }
+"""What each multi-label accuracy counts as right, by what error types count as."""
 
 IS_TOP1_ERROR = np.array([name != "correct" for name in ERROR_TYPES])
 IS_MULTI_LABEL_ERROR = np.array([COUNTS_AS[name] != "right" for name in ERROR_TYPES])
@@ -123,7 +124,7 @@ def measure(
     by_label = parted.by_label(parted.counts(error_type, len(ERROR_TYPES)))
     counts = by_label.sum(axis=1)
     least, most = _bounds(counts, error_type, parted, lacking or {})
-    accuracies = {name: class_average(by_label, _counts_as(kinds)) for name, kinds in _FORGIVEN.items()}
+    accuracies = {name: class_average(by_label, _counts_as(kinds)) for name, kinds in FORGIVEN.items()}
     n_evaluated = counts.sum(axis=1)
     top1 = np.divide(counts[:, 0], n_evaluated, out=np.full(len(counts), np.nan), where=n_evaluated > 0)
     return Measures(
@@ -166,6 +167,12 @@ def class_average(by_label: NDArray[np.int64], is_right: NDArray[np.bool_]) -> N
         if seen.any():
             averages[group] = np.mean(hits[seen > 0] / seen[seen > 0])
     return averages
+
+
+def lower_bounds(unsettled: Iterable[str]) -> frozenset[str]:
+    """Return the accuracies that forgive any of the error types, of which missing evidence may show more."""
+    kinds = {COUNTS_AS[name] for name in unsettled}
+    return frozenset(name for name, forgiven in FORGIVEN.items() if kinds & set(forgiven))
 
 
 def _counts_as(kinds: tuple[str, ...]) -> NDArray[np.bool_]:

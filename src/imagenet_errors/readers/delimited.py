@@ -22,7 +22,7 @@ from imagenet_errors.readers.assemble import MOST_COLUMNS, Columns
 from imagenet_errors.readers.bare_cells import bare_columns
 from imagenet_errors.readers.contents import looks_like_image
 from imagenet_errors.readers.fields import POSITIONAL, WIDE, refuse_transposed
-from imagenet_errors.readers.headers import Meaning, meaning_of
+from imagenet_errors.readers.headers import STATE_CLASSES, Meaning, meaning_of
 from imagenet_errors.readers.opened import Opened, refusing_damage
 from imagenet_errors.readers.quotes import close_quotes, double_quoted, rows_of_cells
 from imagenet_errors.readers.records import (
@@ -211,7 +211,7 @@ def _starts(text: bytes, delimiter: str) -> tuple[list[int], list[list[str]]]:
 def _names_columns(cells: Sequence[str]) -> bool:
     """Say whether a record is a header for sure: known words, and neither a number nor an image among them."""
     meanings = {meaning_of(cell.strip()) for cell in cells}
-    known = meanings & {Meaning.NAME, Meaning.PREDICTION, Meaning.RANKS, Meaning.CLASS}
+    known = meanings & {*STATE_CLASSES, Meaning.NAME}
     short = all(len(cell.split()) <= 3 for cell in cells)
     return bool(known) and short and is_header(cells)
 

@@ -16,7 +16,7 @@ from imagenet_errors.problems import InputError
 from imagenet_errors.readers.assemble import MOST_COLUMNS, Columns
 from imagenet_errors.readers.coco import coco_columns, is_coco
 from imagenet_errors.readers.contents import looks_like_image
-from imagenet_errors.readers.headers import Meaning, meaning_of
+from imagenet_errors.readers.headers import STATE_CLASSES, Meaning, meaning_of
 from imagenet_errors.readers.json_rows import (
     PREDICTION,
     accuracy_log_columns,
@@ -171,9 +171,8 @@ def _with_own_classes(table: _Table | None, own: Sequence[str]) -> _Table | None
         is_place = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < len(own)
         return own[value] if is_place else value
 
-    classes = {Meaning.PREDICTION, Meaning.CLASS, Meaning.RANKS}
     columns = {
-        header: [name(value) for value in values] if meaning_of(header) in classes else values
+        header: [name(value) for value in values] if meaning_of(header) in STATE_CLASSES else values
         for header, values in table.columns.items()
     }
     note = f"Class indices are places in the file's own list of {len(own):,} classes."
@@ -209,7 +208,7 @@ def _by_column(parsed: dict[str, Any]) -> _Table | None:
     many = {key: value for key, value in parsed.items() if isinstance(value, list | dict) and not looks_like_image(key)}
     rows = [_values_by_row(value) for value in many.values()]
     meanings = set(map(meaning_of, many))
-    has_class = meanings & {Meaning.PREDICTION, Meaning.CLASS, Meaning.RANKS, Meaning.CONFIDENCE}
+    has_class = meanings & {*STATE_CLASSES, Meaning.CONFIDENCE}
     if not has_class or None in rows or len({len(values) for values in rows if values is not None}) != 1:
         return None
     if all(isinstance(value, list) and value and isinstance(value[0], dict) for value in many.values()):

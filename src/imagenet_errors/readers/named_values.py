@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from imagenet_errors.readers.assemble import Columns
 from imagenet_errors.readers.contents import looks_like_image
-from imagenet_errors.readers.headers import Meaning, meaning_of
+from imagenet_errors.readers.headers import STATE_CLASSES, meaning_of
 
 _SAYS = r"\s*[:=](?!\S*//)"
 _WORD = rf"[A-Za-z]\w*{_SAYS}"
@@ -24,7 +24,6 @@ _SEVERAL = re.compile(r"[,;|]\s")
 """What a name of an image does not hold."""
 _SAMPLE_LINES = 200
 _NEARLY_ALL = 0.9
-_CLASSES = frozenset((Meaning.PREDICTION, Meaning.CLASS, Meaning.RANKS))
 
 Record = dict[str, str]
 
@@ -37,7 +36,7 @@ def is_named_values(head: bytes) -> bool:
     records = list(_records("\n".join(lines)))[:-1]  # the last one may be cut
     keys = set(records[0]) if records else set()
     is_alike = sum(set(record) == keys for record in records) >= _NEARLY_ALL * len(records)
-    return is_alike and any(meaning_of(key) in _CLASSES for key in keys)
+    return is_alike and any(meaning_of(key) in STATE_CLASSES for key in keys)
 
 
 def read_named_values(text: bytes, path: Path) -> Columns:

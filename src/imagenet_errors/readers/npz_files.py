@@ -22,7 +22,14 @@ from imagenet_errors.readers.contents import is_wnid
 from imagenet_errors.readers.fields import WIDE, fields_of
 from imagenet_errors.readers.headers import Meaning, confidence_strength, meaning_of
 from imagenet_errors.readers.nested import plain
-from imagenet_errors.readers.numpy_files import array_in, arrow_column, read_array, read_header, refuse_objects
+from imagenet_errors.readers.numpy_files import (
+    array_in,
+    arrow_column,
+    holds_numbers,
+    read_array,
+    read_header,
+    refuse_objects,
+)
 from imagenet_errors.readers.opened import Opened, opened, refusing_damage
 from imagenet_errors.readers.raw import RawPredictions, ScoreSource
 from imagenet_errors.readers.safetensors_files import is_safetensors, tensors_in, values_of
@@ -56,8 +63,7 @@ class _Member:
 
     @property
     def holds_numbers(self) -> bool:
-        is_bfloat16 = self.dtype.kind == "V" and self.dtype.names is None and self.dtype.itemsize == 2
-        return self.dtype.kind in "iuf" or is_bfloat16
+        return holds_numbers(self.dtype)
 
     @property
     def is_wide(self) -> bool:

@@ -75,7 +75,7 @@ def read_array(array: NDArray[Any], path: Path, *, format: str) -> Columns | Raw
         raise InputError(
             path, "classes stored as bfloat16, which holds whole numbers up to 256 only", fix="Save them as int16."
         )
-    if _is_transposed(array.shape) and _holds_numbers(array.dtype):
+    if _is_transposed(array.shape) and holds_numbers(array.dtype):
         scores = ArrayScores(np.ascontiguousarray(array.T), str(path))
         words = f"{format}, all {array.shape[0]:,} outputs"
         note = f"The array is {array.shape[0]:,} x {array.shape[1]:,}, a row a class; it was transposed."
@@ -100,7 +100,8 @@ def _is_transposed(shape: tuple[int, ...]) -> bool:
     return len(shape) == 2 and shape[0] in head_widths() and shape[1] > 2 * shape[0]
 
 
-def _holds_numbers(dtype: np.dtype[Any]) -> bool:
+def holds_numbers(dtype: np.dtype[Any]) -> bool:
+    """Say whether arrays of a type hold numbers: whole ones, floats or bfloat16."""
     return _is_bfloat16(dtype) or dtype.kind in "iuf"
 
 
@@ -137,7 +138,7 @@ def scores_in_blocks(file: ArrayFile) -> RawPredictions | None:
     """
     stream = io.BytesIO(file.start[:_LONGEST_HEADER])
     shape, columns_first, dtype = read_header(stream, file.path)
-    if len(shape) != 2 or not _holds_numbers(dtype) or columns_first or _is_transposed(shape):
+    if len(shape) != 2 or not holds_numbers(dtype) or columns_first or _is_transposed(shape):
         return None
     n_rows, n_outputs = shape
     n_header, n_bytes = stream.tell(), n_outputs * dtype.itemsize

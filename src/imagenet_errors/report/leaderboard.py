@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from imagenet_errors.chain import COUNTS_AS, DEFAULT_ORDER, ERROR_TYPES
+from imagenet_errors.chain import DEFAULT_ORDER, ERROR_TYPES
 from imagenet_errors.files import csv_text
+from imagenet_errors.measure import lower_bounds
 from imagenet_errors.problems import InputError, counted, printable
 from imagenet_errors.report.looks import touched
 from imagenet_errors.runs.directory import TABLES, read_run_table
@@ -30,7 +31,6 @@ DEFAULT_COLUMNS = ("model", "top1_accuracy", "mla", "mla_minor", "mla_explained"
 FACT_COLUMNS = ("arch_group", "training_data", "pretraining", "n_parameters")
 """Shown as well where the run knows them."""
 _SHARES = ("top1_accuracy", "mla", "mla_minor", "mla_explained", "accepted_accuracy", "top1_accuracy_all")
-_FORGIVES = {"mla": ("right",), "mla_minor": ("right", "minor"), "mla_explained": ("right", "minor", "explained")}
 _BOUNDS = ("_min", "_max")
 _LOWER_BOUNDS = b"lower_bounds"
 
@@ -81,11 +81,10 @@ def read_leaderboard(run: Path) -> pa.Table:
     return summary.replace_schema_metadata({_LOWER_BOUNDS: ",".join(_lower_bounds(summary))})
 
 
-def _lower_bounds(table: pa.Table) -> list[str]:
+def _lower_bounds(table: pa.Table) -> frozenset[str]:
     """Return the accuracies that forgive a type which depends on missing evidence: with it they would be higher."""
     measured = [name for name in ERROR_TYPES if name in table.column_names]
-    kinds = {COUNTS_AS[name] for name in measured if is_partial(table, name) or table[name].null_count}
-    return [name for name, forgives in _FORGIVES.items() if kinds & set(forgives)]
+    return lower_bounds(name for name in measured if is_partial(table, name) or table[name].null_count)
 
 
 def is_partial(table: pa.Table, column: str) -> bool:

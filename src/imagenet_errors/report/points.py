@@ -99,6 +99,10 @@ class Points:
         """The types that are open for any of the models, least severe first."""
         return tuple(ERROR_TYPES[place] for place in np.flatnonzero(self.is_open.any(axis=0)))
 
+    def open_types_of(self, model: int) -> tuple[str, ...]:
+        """Return the types that are open for one model, least severe first."""
+        return tuple(ERROR_TYPES[place] for place in np.flatnonzero(self.is_open[model]))
+
     def portions(self, error_types: str | Sequence[str], *, among: str, group: str = "all") -> Floats:
         """Return float64 [N]: the share in percent that the types have together of the group's errors.
 

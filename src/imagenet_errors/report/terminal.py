@@ -17,7 +17,7 @@ from rich.text import Text
 
 from imagenet_errors.chain import COUNTS_AS, DEFAULT_ORDER, ERROR_TYPES
 from imagenet_errors.evaluation import Evaluation
-from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR
+from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR, lower_bounds
 from imagenet_errors.mistakes import Tally, reasons
 from imagenet_errors.problems import counted
 from imagenet_errors.report.looks import SEVERE, touched
@@ -107,10 +107,10 @@ class _Scope:
         bounded = result.measures.least[0, place] != result.measures.most[0, place]
         return not bounded and name not in self.touched and name not in self.not_run
 
-    def accuracy(self, result: ModelResult, value: float, forgives: Sequence[str]) -> str:
-        """Return an accuracy; one that forgives types which were not fully measured is a lower bound."""
-        forgiven = [name for name in ERROR_TYPES if COUNTS_AS[name] in forgives]
-        sign = "≥ " if any(not self.is_exact(result, name) for name in forgiven) else ""
+    def accuracy(self, result: ModelResult, name: str, value: float) -> str:
+        """Return the accuracy of this name; one that forgives types which were not fully measured is a lower bound."""
+        bounds = lower_bounds(each for each in ERROR_TYPES if not self.is_exact(result, each))
+        sign = "≥ " if name in bounds else ""
         return "–" if np.isnan(value) else f"{sign}{value:.2%}"
 
     @property
@@ -227,15 +227,17 @@ def _errors_outside(among: NDArray[np.bool_]) -> list[str]:
 
 
 def _accuracies(result: ModelResult, scope: _Scope) -> list[tuple[str, list[str]]]:
-    """Return the accuracies by group, each with the kinds of errors that it forgives."""
-    measures = result.measures
-    rows: list[tuple[str, np.ndarray, tuple[str, ...]]] = [
-        ("top-1 accuracy", measures.top1_accuracy, ()),
-        ("multi-label accuracy (MLA)", measures.mla, ("right",)),
-        ("MLA, fine-grained errors as right", measures.mla_minor, ("right", "minor")),
-        ("MLA, all but failures as right", measures.mla_explained, ("right", "minor", "explained")),
+    """Return the accuracies by group."""
+    titles = {
+        "top1_accuracy": "top-1 accuracy",
+        "mla": "multi-label accuracy (MLA)",
+        "mla_minor": "MLA, fine-grained errors as right",
+        "mla_explained": "MLA, all but failures as right",
+    }
+    return [
+        (title, [scope.accuracy(result, name, value) for value in getattr(result.measures, name)])
+        for name, title in titles.items()
     ]
-    return [(title, [scope.accuracy(result, value, kinds) for value in values]) for title, values, kinds in rows]
 
 
 def _tally_lines(tally: Tally, intake: Intake) -> list[str]:
@@ -283,8 +285,8 @@ class _Comparison:
         counts = result.measures.counts[0]
         return [
             Text(result.model),
-            self.scope.accuracy(result, result.measures.top1_accuracy[0], ()),
-            self.scope.accuracy(result, result.measures.mla[0], ("right",)),
+            self.scope.accuracy(result, "top1_accuracy", result.measures.top1_accuracy[0]),
+            self.scope.accuracy(result, "mla", result.measures.mla[0]),
             f"{counts[IS_TOP1_ERROR].sum():,}",
             *(self.scope.cell(result, name) for name in types),
             severity_bar(counts.tolist(), width=_SMALL_BAR_WIDTH),

@@ -43,9 +43,8 @@ def read_verdicts(run: Path, models: Sequence[str], names: Sequence[str]) -> lis
 
 
 def _columns(path: Path, names: Sequence[str]) -> Columns:
-    table = read_run_table(path, VERDICTS, needed=names, only=True).combine_chunks()
-    empty = {name: pa.array([], type=table.schema.field(name).type) for name in names}
-    return {name: table[name].chunk(0) if len(table) else empty[name] for name in names}
+    table = read_run_table(path, VERDICTS, needed=names, only=True)
+    return {name: table[name].combine_chunks() for name in names}
 
 
 def _stored(path: Path, names: Sequence[str]) -> dict[str, Any]:

@@ -7,9 +7,9 @@ from imagenet_errors.chain import COUNTS_AS, ERROR_TYPES
 from imagenet_errors.datasets import load_dataset
 from imagenet_errors.evidence.superclasses import load_superclasses
 from imagenet_errors.labels import imagenet_1k
-from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR
+from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR, lower_bounds
 from imagenet_errors.report.page.bars import bars, calibration, count_texts, share_texts
-from imagenet_errors.report.page.headline import headline_of, in_words, lower_bounds
+from imagenet_errors.report.page.headline import headline_of, in_words
 from imagenet_errors.report.page.model_table import model_rows
 from imagenet_errors.report.page.scatter import panels
 from imagenet_errors.report.page.views import Setting, confusions, model_view, run_view
@@ -109,9 +109,9 @@ def test_a_count_is_written_as_far_as_it_is_known(state, count, text):
 def test_accuracies_and_shares_that_hang_on_a_stage_that_accepts_labels_say_so():
     """Ground truth alone: what would be right by another accepted label counts as wrong."""
     points = one({"class_overlap": 10, "fine_grained": 30, "model_failure": 60}, multi_object=UNKNOWN)
-    assert "mla" in lower_bounds(points.state[0])
+    assert "mla" in lower_bounds(points.open_types_of(0))
     assert model_rows(points, [{}], places=True)[0].cells[1][0] == "≥ 90.0%"
-    assert lower_bounds(one({"model_failure": 1}).state[0]) == frozenset()
+    assert lower_bounds(one({"model_failure": 1}).open_types_of(0)) == frozenset()
     assert share_texts(points, 0, IS_MULTI_LABEL_ERROR)[SEVERE] == "~ 66.7%"
     assert share_texts(points, 0, IS_TOP1_ERROR)[SEVERE] == "60.0%"
 

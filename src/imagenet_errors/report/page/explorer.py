@@ -213,4 +213,5 @@ def _json(content: Any) -> bytes:
     try:
         return msgspec.json.encode(content)
     except UnicodeEncodeError:  # a lone surrogate, from an odd file name, which UTF-8 has no bytes for
-        return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return text.encode("utf-8", "replace")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from imagenet_errors.chain import COUNTS_AS, ERROR_TYPES
 from imagenet_errors.measure import IS_TOP1_ERROR
@@ -61,16 +59,9 @@ def headline_of(points: Points, model: int) -> Headline:
         severe=severe,
         severe_low=low,
         severe_high=high,
-        open_types=tuple(name for name, hangs in zip(ERROR_TYPES, is_open, strict=True) if hangs),
+        open_types=points.open_types_of(model),
         n_open=int(counts[is_open].sum()),
     )
-
-
-def lower_bounds(state: NDArray[np.int8]) -> frozenset[str]:
-    """Return the accuracies that forgive types which depend on missing evidence: with it they would be higher."""
-    forgives = {"mla": ("right",), "mla_minor": ("right", "minor"), "mla_explained": ("right", "minor", "explained")}
-    kinds = {COUNTS_AS[name] for name, how in zip(ERROR_TYPES, state, strict=True) if how != EXACT}
-    return frozenset(name for name, of in forgives.items() if kinds & set(of))
 
 
 def _claim(n_severe: int, n_errors: int) -> str:

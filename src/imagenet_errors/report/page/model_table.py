@@ -8,9 +8,8 @@ import msgspec
 import numpy as np
 
 from imagenet_errors.chain import ERROR_TYPES
-from imagenet_errors.measure import IS_TOP1_ERROR
+from imagenet_errors.measure import IS_TOP1_ERROR, lower_bounds
 from imagenet_errors.report.page.bars import Bar, bars, count_texts
-from imagenet_errors.report.page.headline import lower_bounds
 from imagenet_errors.report.points import UNKNOWN, Points
 
 MODEL_COLUMNS = ("top-1", "MLA", "errors")
@@ -47,7 +46,7 @@ def model_rows(points: Points, facts: Sequence[dict[str, str]], *, places: bool)
     rows = []
     for model, name in enumerate(points.models):
         top1, mla = float(points.top1[model, 0]), float(points.mla[model, 0])
-        sign = "≥ " if "mla" in lower_bounds(points.state[model]) else ""
+        sign = "≥ " if "mla" in lower_bounds(points.open_types_of(model)) else ""
         cells = [_percent_cell(top1), _percent_cell(mla, sign), (f"{n_errors[model]:,}", float(n_errors[model]))]
         told, counts = count_texts(points, model)[0], points.counts[model, 0].tolist()
         cells += [(told[place], float(counts[place])) for place in map(ERROR_TYPES.index, types)]

@@ -14,14 +14,14 @@ from imagenet_errors.chain import COUNTS_AS, ERROR_TYPES
 from imagenet_errors.datasets import Dataset
 from imagenet_errors.evidence.superclasses import Superclasses
 from imagenet_errors.labels import LabelSpace
-from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR, Strata, class_average, strata
+from imagenet_errors.measure import IS_MULTI_LABEL_ERROR, IS_TOP1_ERROR, Strata, class_average, lower_bounds, strata
 from imagenet_errors.report.comparison import Consensus, consensus
 from imagenet_errors.report.factors import FactorRates, Factors, factor_rates
 from imagenet_errors.report.fits import fit_line
 from imagenet_errors.report.fix_first import Excess, Lead, Severities, Situation, excesses, leads, not_worth
 from imagenet_errors.report.looks import SEVERE, Look, looks
 from imagenet_errors.report.page.bars import Bar, Calibration, bars, calibration, count_texts, share_texts
-from imagenet_errors.report.page.headline import Headline, headline_of, lower_bounds
+from imagenet_errors.report.page.headline import Headline, headline_of
 from imagenet_errors.report.page.scatter import Mark, Panel, marks
 from imagenet_errors.report.points import Points, comparable, is_like_published
 from imagenet_errors.runs.tables import NOT_EVALUATED, RunTables
@@ -184,7 +184,7 @@ def model_view(setting: Setting, model: int) -> ModelView:
         mla=accuracies["mla"],
         mla_minor=accuracies["mla_minor"],
         mla_explained=accuracies["mla_explained"],
-        lower_bounds=lower_bounds(ours.state[model]),
+        lower_bounds=lower_bounds(ours.open_types_of(model)),
         groups=_group_accuracies(setting, model),
         bars=bars(ours, model),
         rows=_rows(setting, model),
